@@ -3,14 +3,13 @@
 //! The closure is cloned for each record, with all that it holds. Clients of the AWS SDK are cheap to clone; put
 //! values that are not `Clone` into an `Arc`.
 //!
-//! **In AWS**: create both tables, set their names in `IDEMPOTENCY_TABLE` and `ORDERS_TABLE`, and allow
+//! **In AWS**: create both tables (`orders` has the partition key `orderId`), set `IDEMPOTENCY_TABLE`, and allow
 //! `dynamodb:PutItem` on the orders.
 //!
 //! **Here**: the event has some of its orders twice. Each is put once.
 //!
 //! ```console
-//! $ cargo run --bin lambda-idempotency -- invoke events/sqs-duplicates.json \
-//!     --example client --table idempotency:id:expiration --table orders:id
+//! $ cargo run --bin lambda-idempotency -- invoke events/sqs-duplicates.json --example client
 //! ```
 
 use aws_config::BehaviorVersion;
@@ -36,11 +35,10 @@ async fn main() -> Result<(), Error> {
 }
 
 async fn place_order(client: &Client, order: Order, call: Call) -> Result<(), Failure> {
-    let table = std::env::var("ORDERS_TABLE").unwrap_or_else(|_| "orders".to_owned());
     client
         .put_item()
-        .table_name(table)
-        .item("id", AttributeValue::S(order.order_id))
+        .table_name("orders")
+        .item("orderId", AttributeValue::S(order.order_id))
         .item("fence", AttributeValue::N(call.fence().to_string()))
         .send()
         .await?;

@@ -14,7 +14,7 @@ use lambda_idempotency_keys::{
 use serde_json::Value;
 
 use crate::{
-    operation::{FieldSets, OnMissingKey, Prepared},
+    operation::{ReadFields, OnMissingKey, Prepared},
     rejection::Rejection,
     source::{Record, Settings},
 };
@@ -57,7 +57,7 @@ struct Views<'a> {
     payload: &'a str,
     record: &'a str,
     /// `None` if the whole payload is the key and has to be parsed completely.
-    field_sets: Option<&'a FieldSets>,
+    field_sets: Option<&'a ReadFields>,
     parsed: [Option<Result<Document, DocumentError>>; 2],
 }
 

@@ -175,6 +175,36 @@ impl FunctionBuilder {
     }
 }
 
+impl FunctionBuilder {
+    /// Builds the function and serves it: [`build`](Self::build)`()?.`[`serve`](Function::serve)`().await`.
+    ///
+    /// # Errors
+    /// A mistake, as of [`build`](Self::build); an error of the runtime.
+    pub async fn serve(self) -> Result<(), lambda_runtime::Error> {
+        self.build()?.serve().await
+    }
+}
+
+/// No type is one: what is given to a function that is built. The trait lets the compiler say what to write.
+#[diagnostic::on_unimplemented(
+    message = "a function that is built takes no other source",
+    label = "`Idempotency::on` has built the function already",
+    note = "for several sources, write `idempotency.function().on(..).on(..).build()?`",
+    note = "several sources of one operation are a tuple: `idempotency.on((one, other), &operation, handler)?`"
+)]
+pub trait LateSource {
+    #[doc(hidden)]
+    fn never(self) -> !;
+}
+
+impl Function {
+    #[doc(hidden)]
+    #[expect(clippy::missing_errors_doc, reason = "nobody can call it")]
+    pub fn on<S: LateSource, O, H>(self, source: S, _: O, _: H) -> Result<Self, ConfigError> {
+        source.never()
+    }
+}
+
 /// Each operation's name with its source.
 impl fmt::Debug for FunctionBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

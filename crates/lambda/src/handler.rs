@@ -13,7 +13,7 @@ use lambda_idempotency_engine::{
     batch::{Job, Returned},
     call::Call,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
     decode::{Format, decode},
@@ -23,10 +23,10 @@ use crate::{
 mod sealed {
     /// An argument that no other crate can name, so that none can implement the traits with it.
     #[derive(Clone, Copy, Debug)]
-    pub struct Sealed;
+    pub struct Internal;
 }
 
-use sealed::Sealed;
+use sealed::Internal;
 
 /// What a handler gets: every type that owns its data, is `Send` and can be deserialized.
 ///
@@ -40,16 +40,26 @@ use sealed::Sealed;
     message = "`{Self}` cannot be the payload of a handler",
     label = "`{Self}` cannot be decoded from a record",
     note = "a payload owns its data (`String`, not `&str`), is `Send`, and implements `serde::Deserialize`: \
-            `#[derive(serde::Deserialize)]`"
+            `#[derive(serde::Deserialize)]`",
+    note = "the payload is the first argument of a handler, its `Call` the second"
 )]
 pub trait Payload: Sized + Send + 'static {
     #[doc(hidden)]
-    fn decoded(payload: &str, format: Format, sealed: Sealed) -> Result<Self, Rejection>;
+    fn decoded(payload: &str, format: Format, sealed: Internal) -> Result<Self, Rejection>;
 }
 
+/// For every lifetime of the record's text: the payload outlives it, so it owns its data. The compiler quotes the trait's name
+/// where a payload borrows.
+pub trait PayloadOwnsItsData<'de>: Deserialize<'de> {}
+
+impl<'de, T: Deserialize<'de>> PayloadOwnsItsData<'de> for T {}
+
 #[diagnostic::do_not_recommend]
-impl<T: DeserializeOwned + Send + 'static> Payload for T {
-    fn decoded(payload: &str, format: Format, _: Sealed) -> Result<T, Rejection> {
+impl<T> Payload for T
+where
+    T: for<'de> PayloadOwnsItsData<'de> + Send + 'static,
+{
+    fn decoded(payload: &str, format: Format, _: Internal) -> Result<T, Rejection> {
         decode(payload, format)
     }
 }
@@ -87,28 +97,51 @@ impl<T: DeserializeOwned + Send + 'static> Payload for T {
 ///
 /// The future has to be `Send`: an `Rc`, or the guard of a `Mutex`, that is held across an `.await` is refused. The trait is
 /// sealed.
-// `AsyncFn` is the bound from which closures infer their arguments, and that they do not consume what they hold. What it
-// cannot say on stable Rust, that the future is `Send`, a call by value can: the future of `FnOnce` has a name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot handle records",
     label = "not a handler",
     note = "a handler is `async fn(T, Call) -> Result<_, E>`, given without calling it, or `async move |order, call| \
             place(&client, order, call).await`",
-    note = "a function that returns one returns `impl Handler<T, Result<_, E>>`",
+    note = "a function that returns one returns `impl Handler<T, Result<_, E>>`; one in a `Box` is put into an `Arc`, and \
+            called in a closure",
     note = "what it holds is cloned for each record: put what is not `Clone` into an `Arc`; its future is `Send`"
 )]
-pub trait Handler<T, R>: AsyncFn(T, Call) -> R + Clone + Send + Sync + 'static {
+pub trait Handler<T, R>: HandlerFunction<T, R> + Clone + Send + Sync + 'static {
     #[doc(hidden)]
-    fn call_once(self, payload: T, call: Call, sealed: Sealed) -> BoxFuture<'static, R>;
+    fn call_once(self, payload: T, call: Call, sealed: Internal) -> BoxFuture<'static, R>;
 }
 
-impl<F, T, R, Fut> Handler<T, R> for F
+// What the compiler says of a handler whose future is not `Send`, or that is not `Clone`, names the value that is not: so
+// these bounds are not a part of the trait below.
+impl<F, T, R> Handler<T, R> for F
 where
-    F: AsyncFn(T, Call) -> R + FnOnce(T, Call) -> Fut + Clone + Send + Sync + 'static,
-    Fut: Future<Output = R> + Send + 'static,
+    F: HandlerFunction<T, R, Running: Send + 'static> + Clone + Send + Sync + 'static,
 {
-    fn call_once(self, payload: T, call: Call, _: Sealed) -> BoxFuture<'static, R> {
-        Box::pin(self(payload, call))
+    fn call_once(self, payload: T, call: Call, sealed: Internal) -> BoxFuture<'static, R> {
+        Box::pin(self.begin(payload, call, sealed))
+    }
+}
+
+/// A function of a payload and a call. It is called by value, and may give away what it holds.
+// `AsyncFnOnce` is the bound from which closures infer their arguments; the future of `FnOnce` has a name on stable Rust.
+pub trait HandlerFunction<T, R>: AsyncFnOnce(T, Call) -> R {
+    #[doc(hidden)]
+    type Running: Future<Output = R>;
+
+    #[doc(hidden)]
+    fn begin(self, payload: T, call: Call, sealed: Internal) -> Self::Running;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, T, R, Fut> HandlerFunction<T, R> for F
+where
+    F: AsyncFnOnce(T, Call) -> R + FnOnce(T, Call) -> Fut,
+    Fut: Future<Output = R>,
+{
+    type Running = Fut;
+
+    fn begin(self, payload: T, call: Call, _: Internal) -> Fut {
+        self(payload, call)
     }
 }
 
@@ -131,7 +164,7 @@ pub trait HandlerResult: 'static {
     const IS_KEPT: bool;
 
     #[doc(hidden)]
-    fn into_result(self, sealed: Sealed) -> Result<Self::Value, Failure>;
+    fn into_result(self, sealed: Internal) -> Result<Self::Value, Failure>;
 }
 
 // Without this the compiler would list each missing conversion instead of the note above.
@@ -141,25 +174,37 @@ impl<R: Serialize + 'static, E: Into<Failure> + 'static> HandlerResult for Resul
 
     const IS_KEPT: bool = false;
 
-    fn into_result(self, _: Sealed) -> Result<R, Failure> {
+    fn into_result(self, _: Internal) -> Result<R, Failure> {
         self.map_err(Into::into)
     }
 }
 
 /// What a handler of [`keep_result`] returns.
 #[derive(Debug)]
-pub struct Kept<R>(R);
+pub struct KeptResult<R>(R);
 
 #[diagnostic::do_not_recommend]
-impl<R: HandlerResult> HandlerResult for Kept<R> {
+impl<R: HandlerResult> HandlerResult for KeptResult<R> {
     type Value = R::Value;
 
     const IS_KEPT: bool = true;
 
-    fn into_result(self, sealed: Sealed) -> Result<R::Value, Failure> {
+    fn into_result(self, sealed: Internal) -> Result<R::Value, Failure> {
         self.0.into_result(sealed)
     }
 }
+
+/// What a function of [`Idempotency::run`](crate::Idempotency::run) returns, if it is `Ok`: a type that implements
+/// `serde::Serialize` and `serde::de::DeserializeOwned`, because the store keeps it for later calls.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the result of `run`",
+    label = "`{Self}` cannot be kept for later calls",
+    note = "the store keeps it as JSON: `#[derive(serde::Serialize, serde::Deserialize)]`; it owns its data, and is `Send`"
+)]
+pub trait CallResult: Serialize + DeserializeOwned + Send {}
+
+#[diagnostic::do_not_recommend]
+impl<R: Serialize + DeserializeOwned + Send> CallResult for R {}
 
 /// Keeps what `handler` returns, as JSON in the completion of its key, for the operation's
 /// retention.
@@ -199,15 +244,15 @@ impl<R: HandlerResult> HandlerResult for Kept<R> {
 /// # Ok(())
 /// # }
 /// ```
-pub fn keep_result<T, R, H>(handler: H) -> impl Handler<T, Kept<R>>
+pub fn keep_result<T, R, H>(handler: H) -> impl Handler<T, KeptResult<R>>
 where
     T: Payload,
     R: HandlerResult + Send,
     H: Handler<T, R>,
 {
     move |payload, call| {
-        let running = handler.clone().call_once(payload, call, Sealed);
-        async move { Kept(running.await) }
+        let running = handler.clone().call_once(payload, call, Internal);
+        async move { KeptResult(running.await) }
     }
 }
 
@@ -258,12 +303,12 @@ where
         format: Format,
         keeps: bool,
     ) -> Result<Job<'j>, Rejection> {
-        let payload = T::decoded(payload, format, Sealed)?;
+        let payload = T::decoded(payload, format, Internal)?;
         let keeps = R::IS_KEPT || keeps && !self.returns_nothing();
         Ok(Box::new(move |call| {
-            let running = self.handler.clone().call_once(payload, call, Sealed);
+            let running = self.handler.clone().call_once(payload, call, Internal);
             Box::pin(async move {
-                let value = running.await.into_result(Sealed)?;
+                let value = running.await.into_result(Internal)?;
                 Ok(if keeps { serialized(&value) } else { Returned::Nothing })
             })
         }))

@@ -12,7 +12,7 @@
 //!
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
-//!     lambda_runtime::tracing::init_default_subscriber(); // a line for each record
+//!     lambda_runtime::tracing::init_default_subscriber(); // logs what fails, and each batch
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
 //!     let place = Operation::new("place-order").key("orderId"); // JMESPath on the message's body
 //!     idempotency.on(Sqs::new(), &place, place_order)?.serve().await
@@ -34,22 +34,23 @@
 //! is a closure, which is cloned for each record:
 //!
 //! ```no_run
+//! use aws_config::BehaviorVersion;
 //! use aws_sdk_dynamodb::{Client, types::AttributeValue};
 //! # use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
 //! # #[derive(serde::Deserialize)]
-//! # struct Order { id: String }
+//! # #[serde(rename_all = "camelCase")]
+//! # struct Order { order_id: String }
 //!
 //! async fn place_order(client: &Client, order: Order, call: Call) -> Result<(), Failure> {
-//!     client.put_item().table_name("orders").item("id", AttributeValue::S(order.id)).send().await?;
+//!     let id = AttributeValue::S(order.order_id);
+//!     client.put_item().table_name("orders").item("orderId", id).send().await?;
 //!     Ok(())
 //! }
 //!
 //! # async fn function() -> Result<(), Box<dyn std::error::Error>> {
 //! # let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
-//! # let place = Operation::new("place-order").key("id");
-//! # let config = aws_sdk_dynamodb::Config::builder().behavior_version_latest().build();
-//! # let client = Client::from_conf(config);
-//! // let client = Client::new(&aws_config::load_from_env().await);
+//! # let place = Operation::new("place-order").key("orderId");
+//! let client = Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await);
 //! let handler = async move |order, call| place_order(&client, order, call).await;
 //! let function = idempotency.on(Sqs::new(), &place, handler)?;
 //! # Ok(())
@@ -77,6 +78,176 @@
 //! ```
 //!
 //! Other work of the function has its own operation and handler: [`Idempotency::function`].
+//!
+//! # Errors
+//!
+//! Any error is tried again at the next delivery; a [`Failure::permanent`] is not. A type of your own that says which it is
+//! converts to [`Failure`], and does not implement `std::error::Error`:
+//!
+//! ```
+//! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::Sqs};
+//! # async fn reserve(item: &str) -> Result<u32, std::io::Error> { Ok(0) }
+//! enum OrderError {
+//!     OutOfStock,
+//!     Unreachable(std::io::Error),
+//! }
+//!
+//! impl From<OrderError> for Failure {
+//!     fn from(error: OrderError) -> Self {
+//!         match error {
+//!             OrderError::OutOfStock => Failure::permanent("out of stock"),
+//!             OrderError::Unreachable(error) => Failure::transient(error),
+//!         }
+//!     }
+//! }
+//!
+//! async fn place_order(item: String, call: Call) -> Result<(), OrderError> {
+//!     let reserved = reserve(&item).await.map_err(OrderError::Unreachable)?;
+//!     if reserved == 0 { Err(OrderError::OutOfStock) } else { Ok(()) }
+//! }
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! # let function = idempotency.on(Sqs::new(), &Operation::new("place-order"), place_order)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A type that implements it converts already, so the compiler refuses a second `From` (E0119). Map it where the handler is
+//! given:
+//!
+//! ```
+//! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::Sqs};
+//! #[derive(Debug, thiserror::Error)]
+//! enum OrderError {
+//!     #[error("out of stock")]
+//!     OutOfStock,
+//!     #[error("the warehouse does not answer")]
+//!     Unreachable(#[from] std::io::Error),
+//! }
+//!
+//! impl OrderError {
+//!     fn into_failure(self) -> Failure {
+//!         if matches!(self, OrderError::OutOfStock) { Failure::permanent(self) } else { self.into() }
+//!     }
+//! }
+//!
+//! async fn place_order(item: String, call: Call) -> Result<(), OrderError> {
+//!     Err(OrderError::OutOfStock)
+//! }
+//!
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! # let place = Operation::new("place-order");
+//! let handler = async |item, call| place_order(item, call).await.map_err(OrderError::into_failure);
+//! let function = idempotency.on(Sqs::new(), &place, handler)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A sink
+//!
+//! gets the records that will never be processed: those that cannot be read, and those that failed permanently. A record
+//! is acknowledged after the sink has returned `Ok`; without a sink it returns to its source, and blocks a stream.
+//!
+//! ```
+//! use lambda_idempotency::{Failure, source::{DivertedRecord, Kinesis}};
+//! # async fn send(queue: &str, id: &str, body: &str) -> Result<(), std::io::Error> { Ok(()) }
+//! # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
+//! # async fn place_order(order: serde_json::Value, call: Call) -> Result<(), Failure> { Ok(()) }
+//!
+//! async fn to_review(record: DivertedRecord) -> Result<(), Failure> {
+//!     // May be called again, with the same id.
+//!     send("orders-to-review", &record.id, &record.raw).await?;
+//!     Ok(())
+//! }
+//!
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! # let place = Operation::new("place-order").key("orderId");
+//! let function = idempotency.on(Kinesis::new().divert(to_review), &place, place_order)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Results
+//!
+//! The caller of a direct invocation ([`source::Invoke`]) gets the handler's result, and a duplicate gets the same. Other
+//! sources drop it, unless [`handler::keep_result`] keeps it in the store:
+//!
+//! ```
+//! use lambda_idempotency::{handler::keep_result, source::Sqs};
+//! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation};
+//! # use serde_json::json;
+//!
+//! async fn place_order(order: serde_json::Value, call: Call) -> Result<String, Failure> {
+//!     Ok("receipt-17".to_owned())
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! let place = Operation::new("place-order").key("orderId");
+//! let function = idempotency.on(Sqs::new(), &place, keep_result(place_order))?;
+//! // Later, by a payload with the same key:
+//! let receipt: Option<String> = idempotency.kept_result(&place, &json!({ "orderId": "o-1" })).await?;
+//! # assert_eq!(receipt, None);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A function of your own
+//!
+//! [`Idempotency::run`] does for one call what a source does for a record, also outside of Lambda;
+//! [`run_many`](Idempotency::run_many) does it for a list, with few requests. (`lambda_runtime::run` is another function: it
+//! serves a [`Function`], as `.serve()` does.)
+//!
+//! ```
+//! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, RunContext, RunError};
+//! # use serde_json::json;
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), RunError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! let charge = Operation::new("charge").key("paymentId");
+//! let payments = ["p-1", "p-2", "p-1"].map(|id| json!({ "paymentId": id }));
+//!
+//! // In a Lambda function, `&event.context` is the context.
+//! let context = RunContext::without_deadline();
+//! let one = idempotency.run(&charge, &payments[0], context, async |_| Ok::<_, Failure>(5)).await?;
+//! assert_eq!((one.result, one.replayed), (5, false));
+//!
+//! let charged = async |_payment, _call| Ok::<_, Failure>(7);
+//! for run in idempotency.run_many(&charge, payments, context, charged).await {
+//!     println!("{}", run?.result); // 5, 7, 5
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A key that is used again
+//!
+//! An order was cancelled, and may be placed again: [`Idempotency::free`] makes the key of its payload new. The cancellation
+//! is an operation of its own, with a key that each cancellation has alone: with `orderId` as its key, the second
+//! cancellation of an order would be a duplicate of the first, and free nothing.
+//!
+//! ```
+//! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::EventBridge};
+//! #[derive(serde::Deserialize, serde::Serialize)]
+//! #[serde(rename_all = "camelCase")]
+//! struct Cancelled { order_id: String, cancellation_id: String }
+//!
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! let cancel = Operation::new("cancel-order").key("cancellationId");
+//! let orders = idempotency.clone();
+//! let handler = async move |cancelled: Cancelled, _: Call| {
+//!     let place = Operation::new("place-order").key("orderId");
+//!     orders.free(&place, &cancelled).await
+//! };
+//! let source = EventBridge::new().detail_type("OrderCancelled");
+//! let function = idempotency.on(source, &cancel, handler)?;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # An HTTP route
 //!
@@ -134,17 +305,47 @@
 //! # }
 //! ```
 //!
+//! # PostgreSQL and Redis
+//!
+//! have features of their own, and no AWS SDK:
+//!
+//! ```toml
+//! lambda-idempotency = { version = "0.1", default-features = false, features = ["postgres"] } # or "redis"
+//! ```
+//!
+//! The environment names the server; a function loads the password of each connection:
+//!
+//! ```no_run
+//! # use lambda_idempotency::Idempotency;
+//! async fn password() -> Result<String, std::io::Error> {
+//!     Ok(String::new()) // from AWS Secrets Manager
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), lambda_runtime::Error> {
+//! // IDEMPOTENCY_STORE=postgres://orders@db.example.com/orders, or rediss://orders@cache.example.com
+//! let idempotency = Idempotency::from_env_with_password(password).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The table in PostgreSQL is made when you deploy: [`PostgresStore::migrate`]. [Stores](guide::stores) compares what each
+//! can promise.
+//!
 //! # Table of contents
 //!
 //! | for | use |
 //! |---|---|
 //! | a function of event sources | [`Idempotency::on`], [`Idempotency::function`], the types of [`source`] |
-//! | what is done once, and how | [`Operation`], [`Mode`] |
+//! | what is done once, and how | [`Operation`], [`Mode`], [`policy`] |
 //! | what a handler is told | [`Call`], [`CallExt`] |
-//! | errors that say what to do | [`Failure`] |
-//! | a direct invocation, whose caller gets the result | [`source::Invoke`] |
+//! | errors that say what to do | [`Failure`], [errors](#errors) |
+//! | records that can never be processed | [`divert`](source::Sqs::divert), [a sink](#a-sink) |
+//! | results | [`source::Invoke`], [`handler::keep_result`], [results](#results) |
 //! | any function, many payloads | [`Idempotency::run`], [`Idempotency::run_many`] |
+//! | work that is done again | [`Idempotency::free`] |
 //! | keys before sending, and of events | [`keys::producer`], [`keys::inspect`] |
+//! | another store | [`DynamoDbStore`], [`PostgresStore`], [`RedisStore`], one [of your own](store) |
 //! | tests | [`testing`], [`Call::test`], [`MemoryStore`] |
 //!
 //! The guide:
@@ -174,8 +375,8 @@
 //!
 //! # What is logged
 //!
-//! [`TracingObserver`](observe::TracingObserver) writes one line for each delivery, with the target
-//! `lambda_idempotency::record`: its outcome, and the problem if the record returns to its source. **It needs a `tracing`
+//! [`TracingObserver`](observe::TracingObserver) writes a line of each delivery that has a problem, with the
+//! target `lambda_idempotency::record`, and counts the outcomes of a batch; the lines of successes are `DEBUG`. **It needs a `tracing`
 //! subscriber**; without one, a lost completion goes unnoticed. No line contains a payload, a raw key, a result, or an
 //! error's message, which may quote the payload. [Logs and traces](guide::logs_and_traces) says more.
 //!

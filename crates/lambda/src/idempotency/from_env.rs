@@ -90,13 +90,13 @@ impl Idempotency {
 
 /// A kind of store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum StoreKind {
     DynamoDb,
     Postgres,
     Redis,
 }
 
-impl Kind {
+impl StoreKind {
     const fn name(self) -> &'static str {
         match self {
             Self::DynamoDb => "a DynamoDB table",
@@ -126,10 +126,10 @@ impl Kind {
 
 async fn open(password: Option<LoadPassword>) -> Result<Idempotency, StoreConfigError> {
     let value = |name| variable(name).map_err(|NotText(name)| StoreConfigError::NotText(name));
-    match Kind::of(value(STORE)?.as_deref(), value(TABLE)?.as_deref())? {
-        Kind::DynamoDb => dynamodb().await,
-        Kind::Postgres => postgres(password).await,
-        Kind::Redis => redis(password).await,
+    match StoreKind::of(value(STORE)?.as_deref(), value(TABLE)?.as_deref())? {
+        StoreKind::DynamoDb => dynamodb().await,
+        StoreKind::Postgres => postgres(password).await,
+        StoreKind::Redis => redis(password).await,
     }
 }
 
@@ -162,17 +162,17 @@ async fn redis(password: Option<LoadPassword>) -> Result<Idempotency, StoreConfi
 
 #[cfg(not(feature = "dynamodb"))]
 async fn dynamodb() -> Result<Idempotency, StoreConfigError> {
-    Err(StoreConfigError::NotBuilt { store: Kind::DynamoDb.name(), feature: "dynamodb" })
+    Err(StoreConfigError::NotBuilt { store: StoreKind::DynamoDb.name(), feature: "dynamodb" })
 }
 
 #[cfg(not(feature = "postgres"))]
 async fn postgres(_: Option<LoadPassword>) -> Result<Idempotency, StoreConfigError> {
-    Err(StoreConfigError::NotBuilt { store: Kind::Postgres.name(), feature: "postgres" })
+    Err(StoreConfigError::NotBuilt { store: StoreKind::Postgres.name(), feature: "postgres" })
 }
 
 #[cfg(not(feature = "redis"))]
 async fn redis(_: Option<LoadPassword>) -> Result<Idempotency, StoreConfigError> {
-    Err(StoreConfigError::NotBuilt { store: Kind::Redis.name(), feature: "redis" })
+    Err(StoreConfigError::NotBuilt { store: StoreKind::Redis.name(), feature: "redis" })
 }
 
 #[cfg(test)]
@@ -182,24 +182,24 @@ mod tests {
     #[test]
     fn the_beginning_of_the_variable_decides() {
         for (store, kind) in [
-            ("dynamodb:orders", Kind::DynamoDb),
-            ("postgres://orders@db/orders", Kind::Postgres),
-            ("postgresql://db/orders", Kind::Postgres),
-            ("redis://cache", Kind::Redis),
-            ("rediss://cache", Kind::Redis),
-            ("valkeys://cache", Kind::Redis),
+            ("dynamodb:orders", StoreKind::DynamoDb),
+            ("postgres://orders@db/orders", StoreKind::Postgres),
+            ("postgresql://db/orders", StoreKind::Postgres),
+            ("redis://cache", StoreKind::Redis),
+            ("rediss://cache", StoreKind::Redis),
+            ("valkeys://cache", StoreKind::Redis),
         ] {
-            assert_eq!(Kind::of(Some(store), None).unwrap(), kind, "{store}");
+            assert_eq!(StoreKind::of(Some(store), None).unwrap(), kind, "{store}");
         }
-        assert_eq!(Kind::of(None, Some("orders")).unwrap(), Kind::DynamoDb);
+        assert_eq!(StoreKind::of(None, Some("orders")).unwrap(), StoreKind::DynamoDb);
     }
 
     #[test]
     fn what_names_no_store_is_refused_and_not_repeated() {
-        let none = Kind::of(None, None).unwrap_err();
+        let none = StoreKind::of(None, None).unwrap_err();
         assert!(matches!(none, StoreConfigError::NotNamed), "{none}");
         for store in ["s3cr3t", "mysql://orders:s3cr3t@db", "s3cr3t@db:5432/orders", ":s3cr3t"] {
-            let error = Kind::of(Some(store), None).unwrap_err();
+            let error = StoreKind::of(Some(store), None).unwrap_err();
             assert!(matches!(error, StoreConfigError::Unknown), "{store}");
             assert!(!format!("{error} {error:?}").contains("s3cr3t"));
         }
@@ -207,9 +207,12 @@ mod tests {
 
     #[test]
     fn a_table_beside_another_store_is_refused() {
-        let error = Kind::of(Some("redis://cache"), Some("orders")).unwrap_err();
+        let error = StoreKind::of(Some("redis://cache"), Some("orders")).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("a Redis server") && text.contains("IDEMPOTENCY_TABLE"), "{text}");
-        assert_eq!(Kind::of(Some("dynamodb:orders"), Some("orders")).unwrap(), Kind::DynamoDb);
+        assert_eq!(
+            StoreKind::of(Some("dynamodb:orders"), Some("orders")).unwrap(),
+            StoreKind::DynamoDb
+        );
     }
 }

@@ -1,13 +1,17 @@
 //! [`Idempotency::run`] and [`Idempotency::kept_result`]: any function, once per key of a payload.
 
 use std::{
-    future::Future,
+    future::{Future, ready},
     sync::{Arc, Mutex, PoisonError},
 };
 
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
-    admission::Admission, clock::Timestamp, failure::Failure, outcome::Outcome, record::Json,
+    admission::Admission,
+    clock::{BoxFuture, Timestamp},
+    failure::Failure,
+    outcome::Outcome,
+    record::Json,
 };
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Returned, Work},
@@ -21,8 +25,11 @@ use crate::{
     decode::{Format, decode},
     error::{ConfigError, ResultLost, RunError},
     find_key::{Extraction, Texts},
-    handler::serialized,
-    idempotency::{Idempotency, nested, run_context::RunContext},
+    handler::{CallResult, serialized},
+    idempotency::{
+        Idempotency, nested,
+        run_context::{IntoRunContext, RunContext},
+    },
     names::EntryPoint,
     operation::{Operation, Prepared},
 };
@@ -90,25 +97,56 @@ impl Idempotency {
     ///
     /// # Errors
     /// The function's own failure, or why it was not called; see [`RunError`].
-    pub async fn run<'c, P, R, F, Fut, E>(
+    // A boxed future, because its type has none of the bounds: for each that does not hold, the compiler would have an error
+    // at the call, one at its future and one at its `await`.
+    pub fn run<'a, P, R, F, Fut, E>(
+        &'a self,
+        operation: &Operation,
+        payload: &P,
+        context: impl IntoRunContext<'a>,
+        function: F,
+    ) -> BoxFuture<'a, Result<Run<R>, RunError>>
+    where
+        P: Serialize + ?Sized,
+        R: CallResult + 'a,
+        F: FnOnce(Call) -> Fut + Send + 'a,
+        Fut: Future<Output = Result<R, E>> + Send + 'a,
+        E: Into<Failure> + 'a,
+    {
+        match self.prepared_run(operation, payload) {
+            Ok(prepared) => Box::pin(self.running(prepared, context.into(), function)),
+            Err(error) => Box::pin(ready(Err(error))),
+        }
+    }
+
+    /// What does not depend on the types of the function.
+    fn prepared_run<P>(
         &self,
         operation: &Operation,
         payload: &P,
-        context: impl Into<RunContext<'c>>,
+    ) -> Result<(Arc<Prepared>, String), RunError>
+    where
+        P: Serialize + ?Sized,
+    {
+        let prepared = self.prepared_for_run(operation)?;
+        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
+        Ok((prepared, payload))
+    }
+
+    async fn running<R, F, Fut, E>(
+        &self,
+        (operation, payload): (Arc<Prepared>, String),
+        context: RunContext<'_>,
         function: F,
     ) -> Result<Run<R>, RunError>
     where
-        P: Serialize + ?Sized,
-        R: Serialize + DeserializeOwned + Send,
+        R: CallResult,
         F: FnOnce(Call) -> Fut + Send,
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,
     {
-        let context = context.into();
-        let prepared = self.prepared_for_run(operation)?;
-        let payload = serde_json::to_string(payload).map_err(|_| RunError::Unserializable)?;
-        let task = Task {
-            record: RecordId::new("run", Arc::clone(&prepared.name)),
+        let task = RunTask {
+            record: RecordId::new("run", Arc::clone(&operation.name)),
             payload: &payload,
             tenant: context.tenant(),
             request_id: context.request_id(),
@@ -117,7 +155,7 @@ impl Idempotency {
             invoked: context.invoked(&self.last_invoked),
         };
         // By itself, so that there is no room for the result around it.
-        let running = run(&self.engine, &prepared, task, function)?;
+        let running = run(&self.engine, &operation, task, function)?;
         running.await
     }
 
@@ -208,7 +246,7 @@ pub struct Run<R> {
 }
 
 /// The arguments of `run`, without its type parameters.
-pub(crate) struct Task<'a> {
+pub(crate) struct RunTask<'a> {
     pub(crate) record: RecordId,
     pub(crate) payload: &'a str,
     pub(crate) tenant: Option<&'a str>,
@@ -228,11 +266,11 @@ pub(crate) struct Task<'a> {
 pub(crate) fn run<'a, R, F, Fut, E>(
     engine: &'a Engine,
     operation: &'a Prepared,
-    task: Task<'a>,
+    task: RunTask<'a>,
     function: F,
 ) -> Result<impl Future<Output = Result<Run<R>, RunError>> + use<'a, R, F, Fut, E>, RunError>
 where
-    R: Serialize + DeserializeOwned + Send + 'a,
+    R: CallResult + 'a,
     F: FnOnce(Call) -> Fut + Send + 'a,
     Fut: Future<Output = Result<R, E>> + Send + 'a,
     E: Into<Failure> + 'a,
@@ -319,9 +357,9 @@ pub(crate) fn answer<R: DeserializeOwned>(
 ) -> Result<Run<R>, RunError> {
     let completion = outcome.as_ref().and_then(Outcome::completion);
     let (result, replayed) = match (result_of(outcome)?, value) {
-        (Found::Earlier(result), _) => (decoded(result)?, true),
-        (Found::Now(_), Some(value)) => (value, false),
-        (Found::Now(_), None) => return Err(RunError::ResultLost(ResultLost::Unknown)),
+        (ResultFrom::Earlier(result), _) => (decoded(result)?, true),
+        (ResultFrom::Now(_), Some(value)) => (value, false),
+        (ResultFrom::Now(_), None) => return Err(RunError::ResultLost(ResultLost::Unknown)),
     };
     Ok(Run {
         result,
@@ -333,7 +371,7 @@ pub(crate) fn answer<R: DeserializeOwned>(
 }
 
 /// The result of work that is done, as JSON text, if there is one.
-pub(crate) enum Found {
+pub(crate) enum ResultFrom {
     /// The handler returned it in this call.
     Now(Option<Json>),
     /// It was kept.
@@ -341,18 +379,18 @@ pub(crate) enum Found {
 }
 
 /// The result for the caller of this outcome, or why there is none.
-pub(crate) fn result_of(outcome: Option<Outcome>) -> Result<Found, RunError> {
+pub(crate) fn result_of(outcome: Option<Outcome>) -> Result<ResultFrom, RunError> {
     Err(match outcome {
         Some(
             Outcome::Executed { result, .. }
             | Outcome::Unprotected { result, .. }
             | Outcome::CompletionLost { result, .. },
-        ) => return Ok(Found::Now(result)),
+        ) => return Ok(ResultFrom::Now(result)),
         Some(
             Outcome::Replayed { result, .. }
             | Outcome::Superseded { result, .. }
             | Outcome::Coalesced { result, .. },
-        ) => return Ok(Found::Earlier(result)),
+        ) => return Ok(ResultFrom::Earlier(result)),
         Some(Outcome::Failed { failure, .. }) => RunError::Failed(failure),
         Some(Outcome::PermanentlyFailed { error_type, .. }) => {
             RunError::PermanentlyFailed { error_type }
@@ -391,8 +429,9 @@ mod tests {
     fn a_call_has_no_room_for_its_arguments_beside_the_engine() {
         let idempotency = Idempotency::new(MemoryStore::new());
         let (charge, context) = (Operation::new("charge").key("id"), Context::default());
-        let run =
-            idempotency.run(&charge, "payload", &context, async |_: Call| Ok::<_, Infallible>(1));
+        let prepared = idempotency.prepared_run(&charge, "payload").unwrap();
+        let run = idempotency
+            .running(prepared, (&context).into(), async |_: Call| Ok::<_, Infallible>(1));
         assert!(
             size_of_val(&run) <= 1_450,
             "{} bytes; 2,184 as nested `async` functions",

@@ -29,7 +29,7 @@ use crate::{
 /// [tenant isolation]: https://docs.aws.amazon.com/lambda/latest/dg/tenant-isolation.html
 #[derive(Clone, Copy)]
 pub struct RunContext<'a> {
-    part: Part<'a>,
+    part: Within<'a>,
     /// 0 if it is not known.
     receives: u32,
     /// How many calls of `run_many` run at a time.
@@ -37,7 +37,7 @@ pub struct RunContext<'a> {
 }
 
 #[derive(Clone, Copy)]
-enum Part<'a> {
+enum Within<'a> {
     Invocation(&'a Context),
     Until(Timestamp),
     Alone,
@@ -53,7 +53,7 @@ impl RunContext<'_> {
     /// invocation, and two tenants with equal payloads would share a key.
     #[must_use]
     pub const fn without_deadline() -> Self {
-        Self::of(Part::Alone)
+        Self::of(Within::Alone)
     }
 
     /// Says how often the source has delivered the payload, this time included: of a message of SQS, its
@@ -112,43 +112,56 @@ impl RunContext<'_> {
 
     pub(crate) fn invocation_deadline(&self, now: Timestamp) -> Option<Timestamp> {
         match self.part {
-            Part::Invocation(context) => invocation_deadline(context, now, Read::Within),
-            Part::Until(invocation_deadline) => Some(invocation_deadline),
-            Part::Alone => None,
+            Within::Invocation(context) => invocation_deadline(context, now, Read::Within),
+            Within::Until(invocation_deadline) => Some(invocation_deadline),
+            Within::Alone => None,
         }
     }
 
     pub(crate) fn invoked(&self, last: &LastInvoked) -> Option<Arc<Invoked>> {
         match self.part {
-            Part::Invocation(context) => Some(last.of(context)),
-            Part::Until(_) | Part::Alone => None,
+            Within::Invocation(context) => Some(last.of(context)),
+            Within::Until(_) | Within::Alone => None,
         }
     }
 }
 
 impl<'a> RunContext<'a> {
-    const fn of(part: Part<'a>) -> Self {
+    const fn of(part: Within<'a>) -> Self {
         Self { part, receives: 0, concurrency: None }
     }
 
     pub(crate) fn request_id(&self) -> Option<&'a str> {
         match self.part {
-            Part::Invocation(context) => Some(&context.request_id),
-            Part::Until(_) | Part::Alone => None,
+            Within::Invocation(context) => Some(&context.request_id),
+            Within::Until(_) | Within::Alone => None,
         }
     }
 
     pub(crate) fn tenant(&self) -> Option<&'a str> {
         match self.part {
-            Part::Invocation(context) => context.tenant_id.as_deref(),
-            Part::Until(_) | Part::Alone => None,
+            Within::Invocation(context) => context.tenant_id.as_deref(),
+            Within::Until(_) | Within::Alone => None,
         }
     }
 }
 
+/// What converts to a [`RunContext`]: `&lambda_runtime::Context`, a [`Timestamp`], or a [`RunContext`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the context of a call",
+    label = "the context is expected here",
+    note = "the arguments are: operation, payload, context, function",
+    note = "in a Lambda function the context is `&event.context`; elsewhere it is a deadline (`Timestamp`), or \
+            `RunContext::without_deadline()`"
+)]
+pub trait IntoRunContext<'a>: Into<RunContext<'a>> {}
+
+#[diagnostic::do_not_recommend]
+impl<'a, C: Into<RunContext<'a>>> IntoRunContext<'a> for C {}
+
 impl<'a> From<&'a Context> for RunContext<'a> {
     fn from(context: &'a Context) -> Self {
-        Self::of(Part::Invocation(context))
+        Self::of(Within::Invocation(context))
     }
 }
 
@@ -156,7 +169,7 @@ impl<'a> From<&'a Context> for RunContext<'a> {
 /// then.
 impl From<Timestamp> for RunContext<'_> {
     fn from(invocation_deadline: Timestamp) -> Self {
-        Self::of(Part::Until(invocation_deadline))
+        Self::of(Within::Until(invocation_deadline))
     }
 }
 
@@ -164,9 +177,9 @@ impl From<Timestamp> for RunContext<'_> {
 impl fmt::Debug for RunContext<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let deadline = match self.part {
-            Part::Invocation(context) => Some(Timestamp::from_millis(context.deadline)),
-            Part::Until(deadline) => Some(deadline),
-            Part::Alone => None,
+            Within::Invocation(context) => Some(Timestamp::from_millis(context.deadline)),
+            Within::Until(deadline) => Some(deadline),
+            Within::Alone => None,
         };
         f.debug_struct("RunContext").field("deadline", &deadline).finish_non_exhaustive()
     }

@@ -1,25 +1,26 @@
 //! [`Idempotency::run_many`]: many payloads of one operation, in one batch.
 
 use std::{
-    future::Future,
+    future::{Future, ready},
     sync::{Arc, Mutex, PoisonError},
 };
 
-use lambda_idempotency_core::failure::Failure;
+use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery},
     call::{Call, RecordId},
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 
 use crate::{
     call::Invoked,
     error::RunError,
     find_key::Extraction,
+    handler::CallResult,
     idempotency::{
         Idempotency,
         run::{Run, answer, job, work},
-        run_context::RunContext,
+        run_context::{IntoRunContext, RunContext},
     },
     operation::{Operation, Prepared},
 };
@@ -72,24 +73,33 @@ impl Idempotency {
     /// # Errors
     /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
     /// list is empty in any case.
-    pub async fn run_many<'c, P, R, F, Fut, E>(
-        &self,
+    // A boxed future, as of `run`.
+    pub fn run_many<'a, P, R, F, Fut, E>(
+        &'a self,
         operation: &Operation,
         payloads: impl IntoIterator<Item = P>,
-        context: impl Into<RunContext<'c>>,
+        context: impl IntoRunContext<'a>,
         function: F,
-    ) -> Vec<Result<Run<R>, RunError>>
+    ) -> BoxFuture<'a, Vec<Result<Run<R>, RunError>>>
     where
-        P: Serialize + Send,
-        R: Serialize + DeserializeOwned + Send,
-        F: Fn(P, Call) -> Fut + Send + Sync,
-        Fut: Future<Output = Result<R, E>> + Send,
-        E: Into<Failure>,
+        P: Serialize + Send + 'a,
+        R: CallResult + 'a,
+        F: Fn(P, Call) -> Fut + Send + Sync + 'a,
+        Fut: Future<Output = Result<R, E>> + Send + 'a,
+        E: Into<Failure> + 'a,
     {
         let payloads: Vec<P> = payloads.into_iter().collect();
+        let context = context.into();
         match self.prepared_for_run(operation) {
-            Ok(prepared) => self.run_each(&prepared, payloads, context.into(), &function).await,
-            Err(mistake) => payloads.iter().map(|_| Err(mistake.clone().into())).collect(),
+            Ok(prepared) => {
+                Box::pin(
+                    async move { self.run_each(&prepared, payloads, context, &function).await },
+                )
+            }
+            Err(mistake) => {
+                let refused = payloads.iter().map(|_| Err(mistake.clone().into()));
+                Box::pin(ready(refused.collect()))
+            }
         }
     }
 
@@ -102,7 +112,7 @@ impl Idempotency {
     ) -> Vec<Result<Run<R>, RunError>>
     where
         P: Serialize + Send,
-        R: Serialize + DeserializeOwned + Send,
+        R: CallResult,
         F: Fn(P, Call) -> Fut + Send + Sync,
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,

@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use lambda_idempotency_core::policy::{OnConflict, Policy};
 use lambda_idempotency_keys::{KeyPath, producer::KeySpec};
 pub use prepared::OnMissingKey;
-pub(crate) use prepared::{FieldSets, Prepared};
+pub(crate) use prepared::{Prepared, ReadFields};
 
 use crate::error::ConfigError;
 

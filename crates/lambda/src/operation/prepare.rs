@@ -9,7 +9,7 @@ use lambda_idempotency_keys::{
     producer::{Compiled, Selector},
 };
 
-use super::{FieldSets, OnMissingKey, Operation, Prepared};
+use super::{OnMissingKey, Operation, Prepared, ReadFields};
 use crate::{error::ConfigError, source::Settings};
 
 /// With a shorter lease, most writes to the store would be renewals.
@@ -47,7 +47,7 @@ impl Operation {
         policy.concurrency = source.concurrency.unwrap_or(policy.concurrency);
         Ok(Prepared {
             name: operation,
-            field_sets: FieldSets::of(&[key.as_ref(), fingerprint.as_ref()]),
+            field_sets: ReadFields::of(&[key.as_ref(), fingerprint.as_ref()]),
             key_format,
             key,
             whole: whole()?,

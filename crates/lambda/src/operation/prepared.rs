@@ -15,7 +15,7 @@ pub(crate) struct Prepared {
     pub(crate) whole: Selector,
     pub(crate) fingerprint: Option<Selector>,
     /// The fields that the key and the fingerprint read.
-    pub(crate) field_sets: FieldSets,
+    pub(crate) field_sets: ReadFields,
     pub(crate) key_format: KeyFormat,
     /// With `on_conflict`, if that is set.
     pub(crate) policy: Policy,
@@ -74,9 +74,9 @@ impl Prepared {
 
 /// The fields that expressions read: in the payload, and in the record around it.
 #[derive(Debug)]
-pub(crate) struct FieldSets([FieldSet; 2]);
+pub(crate) struct ReadFields([FieldSet; 2]);
 
-impl FieldSets {
+impl ReadFields {
     pub(super) fn of(selectors: &[Option<&Selector>]) -> Self {
         let reads = |view| {
             let selectors = selectors.iter().flatten().filter(|selector| selector.view == view);

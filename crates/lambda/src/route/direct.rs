@@ -8,7 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::Route;
 use crate::{
     error::{ConfigError, ResultLost, RunError},
-    idempotency::run::{Found, result_of},
+    idempotency::run::{ResultFrom, result_of},
     source::Event,
 };
 
@@ -62,7 +62,7 @@ impl Route {
         let result = match answered {
             Some(answer) => Some(answer),
             None => match result_of(outcome)? {
-                Found::Now(result) | Found::Earlier(result) => result,
+                ResultFrom::Now(result) | ResultFrom::Earlier(result) => result,
             },
         };
         let json = match &result {

@@ -53,7 +53,7 @@ use crate::rejection::Rejection;
 /// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "a source does nothing until it is given to `.on(..)`"]
-pub struct Invoke(Settings);
+pub struct Invoke(#[doc(hidden)] pub Settings);
 
 impl Invoke {
     /// With every setting at its default. The operation, or this source, has to have a key.

@@ -67,7 +67,7 @@
 //!
 //! **A sink gets each of them at least once while its source delivers it, always with one [id](DivertedRecord::id), and the
 //! record is acknowledged only after its `Ok`.** After the last delivery [nothing calls the sink
-//! again](crate::guide::failure_modes#putting-records-aside), which matters for SNS, S3, EventBridge and Scheduler. It may get a record again: when the batch is delivered again, or when the worker dies before the
+//! again](crate::guide::failure_modes#diverting-records), which matters for SNS, S3, EventBridge and Scheduler. It may get a record again: when the batch is delivered again, or when the worker dies before the
 //! response. So let a queue, a bucket or a table recognise the id. Copies in one event are given to it once.
 //!
 //! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline. The records behind
@@ -80,7 +80,7 @@
 //! permanent.
 //!
 //! The log has the outcome of the record (`failed`, `permanently_failed`, `mismatch` or `rejected`), and a warning that it was
-//! put aside, or why not. The permanent failure stays recorded: to process the record after all, delete its item from the
+//! diverted, or why not. The permanent failure stays recorded: to process the record after all, delete its item from the
 //! table before you send the record again.
 //!
 //! A sink that returns `Ok` without doing anything discards the record.
@@ -147,7 +147,7 @@ pub use s3::S3;
 pub use scheduler::Scheduler;
 pub use settings::KeepOrder;
 pub use several::Sources;
-pub use sink::{DivertReason, DivertedRecord};
+pub use sink::{DivertReason, DivertedRecord, SinkFuture};
 pub use sns::Sns;
 pub use sqs::Sqs;
 

@@ -6,10 +6,11 @@
 /// does not compile.
 macro_rules! source {
     ($(#[$doc:meta])* $name:ident => $events:expr; $($group:ident)*) => {
+        // The field is public so that the compiler knows `Sqs` as a function, and says what to write in its place: `Sqs::new()`.
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
         #[must_use = "a source does nothing until it is given to `.on(..)`"]
-        pub struct $name(pub(super) $crate::source::settings::Settings);
+        pub struct $name(#[doc(hidden)] pub $crate::source::settings::Settings);
 
         impl $name {
             /// With every setting at its default: all records of this kind.
@@ -95,12 +96,11 @@ macro_rules! group {
             /// return to their source until it discards them or moves them to a dead-letter queue.
             ///
             /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next delivery, if
-            /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are put aside](crate::source#records-that-will-never-be-processed).
-            pub fn divert<F, Fut, E>(mut self, sink: F) -> Self
+            /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are diverted](crate::source#records-that-will-never-be-processed).
+            pub fn divert<F, Fut>(mut self, sink: F) -> Self
             where
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: Future<Output = Result<(), E>> + Send + 'static,
-                E: Into<$crate::Failure>,
+                Fut: $crate::source::SinkFuture + Send + 'static,
             {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.failures = Some(sink.clone());
@@ -109,11 +109,10 @@ macro_rules! group {
             }
 
             /// As [`divert`](Self::divert), for permanent failures and mismatches alone.
-            pub fn divert_failures<F, Fut, E>(mut self, sink: F) -> Self
+            pub fn divert_failures<F, Fut>(mut self, sink: F) -> Self
             where
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: Future<Output = Result<(), E>> + Send + 'static,
-                E: Into<$crate::Failure>,
+                Fut: $crate::source::SinkFuture + Send + 'static,
             {
                 self.0.failures = Some($crate::source::sink::Sink::new(sink));
                 self
@@ -121,11 +120,10 @@ macro_rules! group {
 
             /// As [`divert`](Self::divert), for records alone that cannot be processed as they are: not readable,
             /// without a key, or not of the handler's type.
-            pub fn divert_bad_records<F, Fut, E>(mut self, sink: F) -> Self
+            pub fn divert_bad_records<F, Fut>(mut self, sink: F) -> Self
             where
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: Future<Output = Result<(), E>> + Send + 'static,
-                E: Into<$crate::Failure>,
+                Fut: $crate::source::SinkFuture + Send + 'static,
             {
                 self.0.bad_records = Some($crate::source::sink::Sink::new(sink));
                 self

@@ -15,7 +15,7 @@ use crate::{envelope::Envelope, error::ResultLost};
 
 /// The settings of one source. Each type of [`source`](crate::source) has methods for those that have an effect there.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
+pub struct Settings {
     /// The source's own path of the operation's key.
     pub(crate) key: Option<KeyPath>,
     /// The source's own path of the operation's fingerprint.
@@ -69,7 +69,7 @@ impl Settings {
         self.filters.iter().map(|filter| &*filter.name)
     }
 
-    /// Whether records are put aside.
+    /// Whether records are diverted.
     pub(crate) const fn has_sink(&self) -> bool {
         self.failures.is_some() || self.bad_records.is_some()
     }

@@ -34,7 +34,7 @@ pub struct DivertedRecord {
     pub reason: DivertReason,
 }
 
-/// Why a record was put aside instead of being processed. The text holds no payload.
+/// Why a record was diverted instead of being processed. The text holds no payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DivertReason {
@@ -78,26 +78,51 @@ impl DivertReason {
     }
 }
 
-/// The user's function that puts records aside.
+/// What a sink returns: a future of `Result<(), E>`, where `E` converts to a [`Failure`].
+#[diagnostic::on_unimplemented(
+    message = "a sink cannot return `{Self}`",
+    label = "this is not a sink",
+    note = "a sink is `async fn(DivertedRecord) -> Result<(), E>`: `Ok(())` says that it has the record, which is then \
+            acknowledged",
+    note = "`E` is `lambda_idempotency::Failure`, a type that implements `std::error::Error + Send + Sync`, or a `String`"
+)]
+pub trait SinkFuture: Future<Output: SinkResult> {}
+
+#[diagnostic::do_not_recommend]
+impl<Fut: Future<Output: SinkResult>> SinkFuture for Fut {}
+
+/// What a sink has done.
+pub trait SinkResult {
+    #[doc(hidden)]
+    fn into_result(self) -> Result<(), Failure>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Into<Failure>> SinkResult for Result<(), E> {
+    fn into_result(self) -> Result<(), Failure> {
+        self.map_err(Into::into)
+    }
+}
+
+/// The user's function that takes records which will never be processed.
 #[derive(Clone)]
 pub(crate) struct Sink(Arc<SinkFn>);
 
 type SinkFn = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
 
 impl Sink {
-    pub(crate) fn new<F, Fut, E>(sink: F) -> Self
+    pub(crate) fn new<F, Fut>(sink: F) -> Self
     where
         F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), E>> + Send + 'static,
-        E: Into<Failure>,
+        Fut: SinkFuture + Send + 'static,
     {
         Self(Arc::new(move |diverted| {
             let sending = sink(diverted);
-            Box::pin(async move { sending.await.map_err(Into::into) })
+            Box::pin(async move { sending.await.into_result() })
         }))
     }
 
-    /// Begins to put a record aside. The user's function may panic.
+    /// Begins to divert a record. The user's function may panic.
     pub(crate) fn call(&self, diverted: DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> {
         let Self(sink) = self;
         sink(diverted)

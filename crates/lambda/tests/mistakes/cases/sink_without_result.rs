@@ -1,9 +1,16 @@
-//! A sink that does not say whether it has taken the record.
+//! Sinks that do not say whether they have taken the record, or are not async.
 
-use lambda_idempotency::source::{DivertedRecord, Sqs};
+use lambda_idempotency::{
+    Failure,
+    source::{DivertedRecord, Sqs},
+};
 
-async fn sink(_: DivertedRecord) {}
+async fn silent(_: DivertedRecord) {}
+
+fn not_async(_: DivertedRecord) -> Result<(), Failure> {
+    Ok(())
+}
 
 fn main() {
-    let _ = Sqs::new().divert(sink);
+    let _ = (Sqs::new().divert(silent), Sqs::new().divert(not_async));
 }
