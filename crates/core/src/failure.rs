@@ -10,7 +10,7 @@ use std::{
 use crate::{
     contained::{Contained, caught},
     effects::RefusedEffect,
-    json::Json,
+    record::Json,
 };
 
 /// A boxed error.

@@ -27,7 +27,6 @@ mod completion;
 pub mod contained;
 pub mod effects;
 pub mod failure;
-mod json;
 pub mod memory;
 pub mod outbox;
 pub mod outcome;

@@ -4,10 +4,7 @@ use std::{fmt, sync::Arc};
 
 use crate::clock::Timestamp;
 
-pub use crate::{
-    json::Json,
-    provenance::{Provenance, Worker},
-};
+pub use crate::provenance::{Provenance, Worker};
 
 /// What a store keeps for a key. A store saves every field unchanged and makes no decisions from
 /// them; all decisions are in [`admission`](crate::admission).
@@ -47,9 +44,6 @@ pub struct IdempotencyRecord {
     /// What the handler returned ([`Status::Completed`]) or the permanent failure
     /// ([`Status::PermanentlyFailed`]), as JSON text.
     pub result: Option<Json>,
-    /// The result as it is stored, if a store around another could not read it and says that there is none: a write of
-    /// the record leaves it as it is. Only such a store sets and uses it; others neither store nor return it.
-    pub unread_result: Option<Json>,
     /// What the finished steps of the handler returned, as JSON text. Every write of the record carries it
     /// on until the key is completed.
     pub steps: Option<Json>,
@@ -83,7 +77,6 @@ impl IdempotencyRecord {
             expires_at: expires_at.ceil_to_second(),
             fingerprint: None,
             result: None,
-            unread_result: None,
             steps: None,
             outbox: None,
             payload: None,
@@ -213,6 +206,39 @@ impl Fingerprint {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// A JSON text: what a handler returned, or its permanent failure. It may hold personal data, so
+/// `Debug` shows only its length; as a `&str` it is available in full. Clones share the text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Json(Arc<str>);
+
+impl Json {
+    /// The text that its clones share.
+    #[must_use]
+    pub const fn shared(&self) -> &Arc<str> {
+        &self.0
+    }
+}
+
+impl std::ops::Deref for Json {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<T: Into<Arc<str>>> From<T> for Json {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Json({} bytes)", self.0.len())
     }
 }
 

@@ -20,7 +20,7 @@ use lru::LruCache;
 
 use lambda_idempotency_core::{
     clock::Timestamp,
-    record::{Fingerprint, IdempotencyRecord, Json, Status},
+    record::{Fingerprint, IdempotencyRecord, Status},
     store::RecordVersion,
 };
 use lambda_idempotency_keys::Key;
@@ -156,9 +156,7 @@ impl Completed {
     pub(crate) fn keep(&self, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
         let entry = Entry::new(key, record, now);
         let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
-        // A result that could not be read now may be readable later.
-        let is_whole = record.outbox.is_none() && record.unread_result.is_none();
-        if record.status == Status::Completed && is_whole && fits {
+        if record.status == Status::Completed && record.outbox.is_none() && fits {
             let mut kept = self.lock();
             if !kept.is_freed(key, record) {
                 kept.add(key.clone(), entry);
@@ -231,13 +229,7 @@ impl Entry {
             record.error_type.as_deref(),
         ];
         let bytes = texts.into_iter().flatten().map(str::len).fold(OVERHEAD, usize::saturating_add);
-        let mut record = Arc::clone(record);
-        // The note is for writes, and may be as long as the text.
-        if record.result.as_ref().is_some_and(Json::is_noted) {
-            let record = Arc::make_mut(&mut record);
-            record.result = record.result.as_ref().map(Json::without_note);
-        }
-        Self { record, bytes, since: now }
+        Self { record: Arc::clone(record), bytes, since: now }
     }
 }
 
@@ -338,28 +330,6 @@ mod tests {
         let completed = Completed::new(Cache::off());
         completed.keep(&key(1), &done(), NOW);
         assert!(completed.get(&key(1), NOW).is_none());
-    }
-
-    #[test]
-    fn a_record_whose_result_could_not_be_read_is_not_kept() {
-        let completed = Completed::new(Cache::new());
-        let mut unread = done();
-        let record = Arc::make_mut(&mut unread);
-        record.unread_result = record.result.take();
-        completed.keep(&key(1), &unread, NOW);
-        assert!(completed.get(&key(1), NOW).is_none());
-    }
-
-    /// It may be as long as the text, and is not counted.
-    #[test]
-    fn what_a_store_notes_with_a_result_is_not_kept() {
-        let completed = Completed::new(Cache::new());
-        let noted = done();
-        noted.result.as_ref().unwrap().note("encrypted");
-        completed.keep(&key(1), &noted, NOW);
-        let kept = completed.get(&key(1), NOW).unwrap();
-        assert_eq!(kept, noted);
-        assert!(!kept.result.as_ref().unwrap().is_noted());
     }
 
     #[test]

@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
     failure::Failure,
     outcome::Outcome,
     policy::{OnConflict, OnOutage},
-    record::{IdempotencyRecord, Json},
+    record::IdempotencyRecord,
 };
 use lambda_idempotency_engine::batch::{Batch, Delivery, Engine, Work};
 use lambda_idempotency_keys::Key;
@@ -268,7 +268,7 @@ impl Inner {
             by_claim.sort_by_key(|record| claimed != Some(record.id.label()));
             let delivery = by_claim.into_iter().find_map(|record| {
                 // Whatever the limit is by now: without the payload, no later run could try again.
-                let kept = left.payload.as_ref().map(Json::without_note);
+                let kept = left.payload.clone();
                 let is_cause = route.source.about().is_cause_of_invocation;
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
                 let work = extraction.work_of(record, |payload| route.job(payload, record.format));

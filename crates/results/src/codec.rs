@@ -11,16 +11,15 @@ use lambda_idempotency_core::{
 use tokio::sync::Semaphore;
 
 use crate::{
-    compression::{compress, decompress},
+    compression::{Turns, compress, decompress},
     encryption::EncryptionKey,
     envelope::{self, Steps, Stored},
+    forms::Forms,
     key_provider::KeyProvider,
     part::Part,
     result_name::ResultName,
     result_store::ResultStore,
-    turns::Turns,
-    unreadable::{Helper, Unreadable},
-    within::within,
+    unreadable::{Helper, Unreadable, within},
 };
 
 /// How many calls of a result store are made at once: a Lambda process may have 1024 open files.
@@ -52,12 +51,13 @@ pub(crate) struct Codec {
     pub(crate) keys: Option<Arc<dyn KeyProvider>>,
     pub(crate) elsewhere: Option<Elsewhere>,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) forms: Forms,
 }
 
 /// Where large results are kept.
 #[derive(Clone)]
 pub(crate) struct Elsewhere {
-    /// What is longer as a part of the record is kept elsewhere.
+    /// A result that is longer as a part of the record is kept elsewhere.
     above: usize,
     results: Arc<dyn ResultStore>,
     calls: Arc<Semaphore>,
@@ -88,7 +88,7 @@ impl Codec {
         self.clock.now() <= record.expires_at.plus(CLOCKS)
     }
 
-    /// What is stored of a part of a record.
+    /// The stored form of a part of a record.
     pub(crate) async fn encode(
         &self,
         place: Place<'_>,
@@ -104,7 +104,7 @@ impl Codec {
             _ if self.encrypts || envelope::looks_stored(text) => {
                 self.encode_part(place, text, turns, deadline).await.map(Some)
             }
-            _ => Ok(Some(text.without_note())),
+            _ => Ok(Some(text.clone())),
         }
     }
 
@@ -137,12 +137,12 @@ impl Codec {
             return Ok(Some(envelope::elsewhere(&name).into()));
         }
         if is_as_it_is {
-            return Ok(Some(result.without_note()));
+            return Ok(Some(result.clone()));
         }
         Ok(Some(envelope::here(&steps, content).into()))
     }
 
-    /// What is stored of another part. It is not compressed unless it is encrypted, and always kept in the record.
+    /// The stored form of another part. It is not compressed unless it is encrypted, and always kept in the record.
     async fn encode_part(
         &self,
         place: Place<'_>,

@@ -1,8 +1,13 @@
-//! Compression with zlib, whose checksum finds damage.
+//! Compression with zlib, whose checksum finds damage. Compressing a long result occupies the processor, and a completion
+//! that is ready must not wait for it.
 
-use std::io::{Read as _, Write as _};
+use std::{
+    io::{Read as _, Write as _},
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use flate2::{Compression, read::ZlibDecoder, write::ZlibEncoder};
+use tokio::sync::Mutex;
 
 use crate::unreadable::Unreadable;
 
@@ -24,6 +29,31 @@ pub(crate) fn decompress(compressed: &[u8], max_bytes: usize) -> Result<Vec<u8>,
     }
     read.map_err(|_| Unreadable::Damaged)?;
     Ok(content)
+}
+
+/// How many bytes are compressed before what is ready is sent. A processor compresses them in about ten milliseconds.
+const AT_A_TIME: usize = 256 * 1024;
+
+/// The results of one call that are to be compressed. Short ones are compressed at once, long ones one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Turns {
+    /// The bytes that were compressed since what is ready was sent.
+    bytes: AtomicUsize,
+    turn: Mutex<()>,
+}
+
+impl Turns {
+    /// Waits until a result of so many bytes may be compressed: before a long one, all that is ready leaves the process.
+    pub(crate) async fn wait(&self, bytes: usize) {
+        let sum = self.bytes.load(Ordering::Relaxed).saturating_add(bytes);
+        if sum <= AT_A_TIME {
+            self.bytes.store(sum, Ordering::Relaxed);
+            return;
+        }
+        let _turn = self.turn.lock().await;
+        tokio::task::yield_now().await;
+        self.bytes.store(bytes, Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

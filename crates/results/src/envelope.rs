@@ -12,7 +12,7 @@
 //!
 //! The steps are in the order in which they were taken. The content is in URL-safe base64 without padding. A
 //! result of the user that looks like a form is stored in one too, with the step `plain`, so that the two cannot be
-//! confused. What is kept elsewhere is a form without quotes, whose content is not in base64.
+//! confused. An object that is kept elsewhere is a form without quotes, whose content is not in base64.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use lambda_idempotency_core::{key::Key, record::Owner};
 
 use crate::{encryption::is_id, part::Part, result_name::ResultName, unreadable::Unreadable};
 
-/// What every form begins with, inside the quotes. No store and no writer of JSON escapes any of it.
+/// The beginning of every form, inside the quotes. No store and no writer of JSON escapes any of it.
 const MARK: &str = "lambda-idempotency:";
 /// The version that this code writes, and the only one that it reads.
 const VERSION: &str = "1";
@@ -30,7 +30,7 @@ const PLAIN: &str = "plain";
 const ZLIB: &str = "zlib";
 const AES: &str = "aes-256-gcm=";
 
-/// What was done to a result before it was stored.
+/// The steps that were applied to a result before it was stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Steps {
     /// Compressed with zlib.
@@ -74,7 +74,7 @@ impl Steps {
         Ok(steps)
     }
 
-    /// What an encrypted content is bound to: the steps, the key of the record, which part of the record it is, and the
+    /// The data that an encrypted content is bound to: the steps, the key of the record, which part of the record it is, and the
     /// claim that wrote it, if that part belongs to one. Somebody who can write to the table cannot move it to another
     /// place.
     pub(crate) fn about(&self, part: Part, key: &Key, owner: Option<Owner>) -> Vec<u8> {
@@ -95,7 +95,7 @@ fn head(steps: &Steps) -> String {
     format!("{MARK}{VERSION} {} ", steps.text())
 }
 
-/// What is stored in the record.
+/// The stored form in the record.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stored {
     /// The content.
@@ -117,7 +117,7 @@ pub(crate) fn length_here(steps: &Steps, content: usize) -> usize {
     (content * 4).div_ceil(3).saturating_add(head(steps).len() + 2)
 }
 
-/// What is stored in the record if the content is elsewhere.
+/// The stored form in the record if the content is elsewhere.
 pub(crate) fn elsewhere(name: &ResultName) -> String {
     format!("\"{MARK}{VERSION} {ELSEWHERE} {}\"", name.as_str())
 }
@@ -138,7 +138,7 @@ pub(crate) fn read_object(mut object: Vec<u8>) -> Result<(Steps, Vec<u8>), Unrea
     Ok((Steps::parse(steps)?, content))
 }
 
-/// What is stored in a form; `None` if the text is the result itself.
+/// The content of a form; `None` if the text is the result itself.
 pub(crate) fn read(text: &str) -> Result<Option<Stored>, Unreadable> {
     let Some(inside) = text.strip_prefix('"').and_then(|text| text.strip_prefix(MARK)) else {
         return Ok(None);

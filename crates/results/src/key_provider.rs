@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
 
-use crate::{box_error::BoxError, encryption::EncryptionKey};
+use crate::{encryption::EncryptionKey, unreadable::BoxError};
 
 /// Has the keys with which results are encrypted: [`LocalKeys`], or your own.
 ///

@@ -12,7 +12,7 @@
 //! | [`offload_above`](Results::offload_above) | results that no record can hold; kept in a [`ResultStore`] |
 //! | [`status_only`](Results::status_only) | results that no later call needs |
 //!
-//! A result is compressed, then encrypted, and if it is still large, kept elsewhere. What else a record carries (results
+//! A result is compressed, then encrypted, and if it is still large, kept elsewhere. The rest of a record (results
 //! of finished steps, messages that are not sent yet, a payload) is encrypted if results are, compressed before that, and
 //! always kept in the record.
 //!
@@ -76,31 +76,28 @@
 //! their stored form. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted; it
 //! reads no results.
 //!
-//! What the process remembers of completed keys (`Idempotency::with_cache`) is decoded: it is in memory only.
+//! The completed keys in a process's memory (`Idempotency::with_cache`) are decoded: it is in memory only.
 
-mod box_error;
 mod codec;
 mod compression;
 mod encryption;
 mod envelope;
-mod form;
+mod forms;
 mod key_provider;
 mod part;
 mod result_name;
 mod result_store;
 mod results;
 mod store;
-mod turns;
 mod unreadable;
-mod within;
 
 pub use self::{
-    box_error::BoxError,
     encryption::{EncryptionKey, InvalidEncryptionKey},
     key_provider::{KeyProvider, LocalKeys},
     result_name::ResultName,
     result_store::{MemoryResults, ResultStore},
     results::Results,
+    unreadable::BoxError,
 };
 
 #[cfg(doctest)]

@@ -43,7 +43,7 @@ impl Part {
         matches!(self, Self::Result | Self::Outbox)
     }
 
-    /// What encrypted contents of it are bound to. It must not change.
+    /// The name that encrypted contents of it are bound to. It must not change.
     pub(crate) const fn name(self) -> Option<&'static str> {
         match self {
             Self::Result => None,
@@ -53,47 +53,25 @@ impl Part {
         }
     }
 
-    /// In errors, if it cannot be read at all.
-    pub(crate) const fn unreadable(self) -> &'static str {
-        match self {
-            Self::Result => {
-                "the result of a settled record cannot be read, and the work is not done again"
-            }
-            Self::Steps => {
-                "what a record keeps of finished steps cannot be read, and its key is not claimed"
-            }
-            Self::Outbox => {
-                "the outbox of a completed record cannot be read, and its messages are not sent"
-            }
-            Self::Payload => "the payload of a record cannot be read, and its key is not claimed",
-        }
-    }
-
-    /// In errors, if it may be read later.
-    pub(crate) const fn unread(self) -> &'static str {
-        match self {
-            Self::Result => {
-                "the result of a settled record cannot be read now, and the work is not done again"
-            }
-            Self::Steps => {
-                "what a record keeps of finished steps cannot be read now, and its key is not claimed"
-            }
-            Self::Outbox => {
-                "the outbox of a completed record cannot be read now, and its messages are not sent"
-            }
-            Self::Payload => {
-                "the payload of a record cannot be read now, and its key is not claimed"
-            }
-        }
+    /// In errors, if it cannot be read `when`: at all, or now.
+    pub(crate) fn unread(self, when: &str) -> String {
+        let (what, then) = match self {
+            Self::Result => ("the result of a settled record", "the work is not done again"),
+            Self::Steps => ("what a record keeps of finished steps", "its key is not claimed"),
+            Self::Outbox => ("the outbox of a completed record", "its messages are not sent"),
+            Self::Payload => ("the payload of a record", "its key is not claimed"),
+        };
+        format!("{what} cannot be read{when}, and {then}")
     }
 
     /// In errors, if it cannot be stored now.
-    pub(crate) const fn unstored(self) -> &'static str {
-        match self {
-            Self::Result => "a result cannot be stored now",
-            Self::Steps => "what a record keeps of finished steps cannot be stored now",
-            Self::Outbox => "an outbox cannot be stored now",
-            Self::Payload => "the payload of a record cannot be stored now",
-        }
+    pub(crate) fn unstored(self) -> String {
+        let what = match self {
+            Self::Result => "a result",
+            Self::Steps => "what a record keeps of finished steps",
+            Self::Outbox => "an outbox",
+            Self::Payload => "the payload of a record",
+        };
+        format!("{what} cannot be stored now")
     }
 }

@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
 
-use crate::{box_error::BoxError, result_name::ResultName};
+use crate::{result_name::ResultName, unreadable::BoxError};
 
 /// Keeps results that are too large for a record: a bucket, for example.
 ///
@@ -50,7 +50,7 @@ use crate::{box_error::BoxError, result_name::ResultName};
 /// }
 /// ```
 pub trait ResultStore: Send + Sync + 'static {
-    /// Keeps `content` under `name` until `expires_at` at least. After an `Ok`, every `get` has it. What is there
+    /// Keeps `content` under `name` until `expires_at` at least. After an `Ok`, every `get` has it. A content that is there
     /// already is the same content, with an earlier expiry.
     fn put<'a>(
         &'a self,
@@ -60,7 +60,7 @@ pub trait ResultStore: Send + Sync + 'static {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<(), BoxError>>;
 
-    /// What was put under `name`; `None` if nothing is there. Say `None` only if that is certain: the result then
+    /// The content that was put under `name`; `None` if nothing is there. Say `None` only if that is certain: the result then
     /// counts as not kept. Whatever may be otherwise later is an error.
     fn get<'a>(
         &'a self,

@@ -6,6 +6,7 @@ use lambda_idempotency_core::clock::{Clock, SystemClock};
 
 use crate::{
     codec::{Codec, Elsewhere, MAX_BYTES},
+    forms::Forms,
     key_provider::KeyProvider,
     result_store::ResultStore,
 };
@@ -41,6 +42,7 @@ impl<S> Results<S> {
             keys: None,
             elsewhere: None,
             clock: Arc::new(SystemClock),
+            forms: Forms::default(),
         };
         Self { store, codec: Arc::new(codec) }
     }

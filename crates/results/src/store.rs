@@ -15,7 +15,7 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::{codec::Place, envelope::is_form, form, part::Part, results::Results, turns::Turns};
+use crate::{codec::Place, compression::Turns, envelope::is_form, part::Part, results::Results};
 
 /// The position of a write in its call, and what it has become.
 type Encoded = (usize, Result<Write, StoreError>);
@@ -37,6 +37,7 @@ impl<S: Store> Store for Results<S> {
             } else {
                 self.store.write(writes, call_deadline).await
             };
+            writes.iter().zip(&verdicts).for_each(|(write, verdict)| self.wrote(write, verdict));
             if !verdicts.iter().any(|verdict| found(verdict).is_some_and(has_texts)) {
                 return verdicts;
             }
@@ -90,10 +91,10 @@ impl<S: Browse> Browse for Results<S> {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let mut page = self.store.left(left, after, limit, call_deadline).await?;
-            // What is left is done without them.
+            // Relays and recoveries need no results.
             for (_, item) in &mut page.items {
                 if let Ok(record) = item {
-                    leave_result(record);
+                    record.result = None;
                 }
             }
             Ok(self.decoded_page(page, call_deadline).await)
@@ -184,22 +185,16 @@ impl<S: Store> Results<S> {
         turns: &Turns,
         deadline: Timestamp,
     ) -> Result<(), StoreError> {
-        let unread = record.unread_result.take().filter(|_| record.result.is_none());
-        let is_left = unread.is_some();
-        record.result = record.result.take().or(unread);
         for part in Part::ALL {
             let place = (part, key, record.owner);
             let stored = match part.of(record) {
                 None => None,
-                Some(text) if part == Part::Result && (is_left || form::is_left(text)) => {
-                    Some(text.clone())
-                }
-                Some(text) => match form::noted(&self.codec, place, text) {
+                Some(text) => match self.codec.forms.find(place, text) {
                     Some(stored) => Some(stored),
                     None => {
                         let stored = self.codec.encode(place, record, turns, deadline).await?;
                         if let Some(stored) = &stored {
-                            form::note(&self.codec, place, text, stored);
+                            self.codec.forms.keep(place, text, stored);
                         }
                         stored
                     }
@@ -231,6 +226,14 @@ impl<S: Store> Results<S> {
 }
 
 impl<S> Results<S> {
+    /// The result of a completion is written again only with the mark that its messages are sent.
+    fn wrote(&self, write: &Write, verdict: &Verdict) {
+        let Some(record) = &write.record else { return };
+        if let (Verdict::Written, Some(result), None) = (verdict, &record.result, &record.outbox) {
+            self.codec.forms.forget((Part::Result, &write.key, record.owner), result);
+        }
+    }
+
     /// The record with all parts as they were written.
     async fn decoded(
         &self,
@@ -267,20 +270,26 @@ impl<S> Results<S> {
         deadline: Timestamp,
     ) -> Result<IdempotencyRecord, StoreError> {
         let Some(stored) = &record.result else { return Ok(record) };
-        match self.text((Part::Result, key, record.owner), stored, deadline).await {
-            Ok(Some(result)) => record.result = Some(result),
+        let place = (Part::Result, key, record.owner);
+        match self.text(place, stored, deadline).await {
+            Ok(Some(result)) => {
+                if record.outbox.is_none() {
+                    self.codec.forms.forget(place, &result);
+                }
+                record.result = Some(result);
+            }
             Ok(None) => {
                 tracing::warn!(%key, "the result of a record is not in the result store any more");
-                leave_result(&mut record);
+                record.result = None;
             }
             Err(error) if self.codec.is_answer(&record) => return Err(error),
             // The key can be claimed again, whether its old result can be read or not.
-            Err(_) => leave_result(&mut record),
+            Err(_) => record.result = None,
         }
         Ok(record)
     }
 
-    /// The text of which this is stored, with a note of that; `None` if it is not there any more.
+    /// The text of which this is stored; `None` if it is not there any more.
     async fn text(
         &self,
         place: Place<'_>,
@@ -289,10 +298,10 @@ impl<S> Results<S> {
     ) -> Result<Option<Json>, StoreError> {
         let text = match is_form(stored) {
             true => self.codec.decode(place, stored, deadline).await?,
-            false => Some(stored.without_note()),
+            false => Some(stored.clone()),
         };
         if let Some(text) = &text {
-            form::note(&self.codec, place, text, stored);
+            self.codec.forms.keep(place, text, stored);
         }
         Ok(text)
     }
@@ -317,15 +326,15 @@ impl<S> Results<S> {
             Ok(record) => record,
             Err(error) => return Verdict::Unknown(error),
         };
-        // The record of this very claim, whose answer was lost: the worker has to learn that it is completed, and
-        // has the result. The result of other work answers nobody here.
-        let own = record.owner.is_some() && record.owner == owner(write);
-        let is_dispensable = own || is_of_other_work(write, &record);
+        // The completion of this very claim, whose answer was lost: the worker has to learn of it, and has its result. The
+        // result of other work answers nobody here.
+        let own = own(write, &record);
+        let is_dispensable = own.is_some() || is_of_other_work(write, &record);
         // To who settles a claim, the answer says above all that the claim is over.
         let holds = matches!(write.guard, Guard::OwnedBy(_));
         let until = self.until(is_dispensable || holds || is_shared, deadline);
         match self.decoded_result(&write.key, record.clone(), until).await {
-            Err(_) if is_dispensable => leave_result(&mut record),
+            Err(_) if is_dispensable => record.result = own.cloned().flatten(),
             Err(error) => return Verdict::Unknown(error),
             Ok(decoded) => record = decoded,
         }
@@ -333,13 +342,11 @@ impl<S> Results<S> {
     }
 }
 
-/// As if the record had no result. A write of it leaves the one that is stored, which a store of results below may have
-/// left already.
-fn leave_result(record: &mut IdempotencyRecord) {
-    if let Some(result) = record.result.take() {
-        form::leave(&result);
-        record.unread_result = Some(result);
-    }
+/// The result that a write has, if the record found is the one that it writes.
+fn own<'w>(write: &'w Write, found: &IdempotencyRecord) -> Option<&'w Option<Json>> {
+    let ours = write.record.as_ref()?;
+    let is_own = found.owner.is_some() && found.owner == owner(write);
+    (is_own && ours.status == found.status).then_some(&ours.result)
 }
 
 /// Whether the record found is one of another application or payload than the one to be written. Then its result answers
@@ -359,7 +366,7 @@ fn found(verdict: &Verdict) -> Option<&IdempotencyRecord> {
 }
 
 fn has_texts(record: &IdempotencyRecord) -> bool {
-    record.unread_result.is_some() || Part::ALL.iter().any(|part| part.of(record).is_some())
+    Part::ALL.iter().any(|part| part.of(record).is_some())
 }
 
 /// The claim that sends a write.

@@ -1,8 +1,14 @@
-//! Why a part of a record cannot be stored or read now, or at all.
+//! Calls of what users gave, and why a part of a record cannot be stored or read now, or at all.
 
-use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
+use std::{error::Error, future::Future};
 
-use crate::{box_error::BoxError, part::Part};
+use lambda_idempotency_core::{
+    clock::{Clock, Timestamp},
+    contained::{Ended, run},
+    store::{StoreError, StoreErrorKind},
+};
+
+use crate::part::Part;
 
 /// Why a stored part cannot be read, also later. Says what to do, and nothing of the content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,11 +48,11 @@ pub(crate) enum Unreadable {
 impl Unreadable {
     /// The idempotency record is there, and stays as it is: its key must not be claimed.
     pub(crate) fn error(self, part: Part) -> StoreError {
-        StoreError::new(StoreErrorKind::Corrupt, format!("{}: {self}", part.unreadable()))
+        StoreError::new(StoreErrorKind::Corrupt, format!("{}: {self}", part.unread("")))
     }
 }
 
-/// What did not answer, or failed. It may succeed later.
+/// A helper that did not answer, or failed. It may succeed later.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Helper {
     Keys,
@@ -58,12 +64,12 @@ pub(crate) enum Helper {
 impl Helper {
     /// This part cannot be stored now.
     pub(crate) fn not_stored(self, part: Part, why: Option<BoxError>) -> StoreError {
-        self.error(part.unstored(), why)
+        self.error(&part.unstored(), why)
     }
 
     /// This part cannot be read now.
     pub(crate) fn not_read(self, part: Part, why: Option<BoxError>) -> StoreError {
-        self.error(part.unread(), why)
+        self.error(&part.unread(" now"), why)
     }
 
     /// Without `why`, it did not answer in time.
@@ -82,3 +88,24 @@ impl Helper {
         }
     }
 }
+
+/// The result of a call that returns before its deadline. A panic is an error of this result alone: the other records
+/// of the call are not to blame.
+pub(crate) async fn within<T>(
+    clock: &dyn Clock,
+    deadline: Timestamp,
+    call: impl Future<Output = Result<T, BoxError>> + Send,
+) -> Option<Result<T, BoxError>> {
+    let late = clock.sleep(deadline.since(clock.now()));
+    match run(|| Box::pin(call), late).await {
+        Ended::Through(answer) => Some(answer),
+        Ended::Panicked => {
+            Some(Err("it panicked; the message of the panic is in the function's log".into()))
+        }
+        Ended::Late => None,
+    }
+}
+
+/// The error of a [`KeyProvider`](crate::KeyProvider) or of a [`ResultStore`](crate::ResultStore). Its message may be
+/// logged, so it must hold neither keys nor results.
+pub type BoxError = Box<dyn Error + Send + Sync>;

@@ -70,7 +70,7 @@ use lambda_idempotency_core::{
 use self::{
     budget::Budget,
     calls::CallIds,
-    claims::{Answer, Claims, Request},
+    claims::{Answer, Claimed, Claims, Request},
     io::unsent,
     lease::{Leases, Terms},
     messages::Outboxes,
@@ -321,6 +321,9 @@ impl Machine<'_> {
 
     fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
         for Answer { at, claimed, seen } in answers {
+            // A store may leave out a result that answers nobody here.
+            let answers = !matches!(claimed, Claimed::Mismatch | Claimed::Foreign { .. });
+            let seen = seen.filter(|_| answers);
             self.learn(at, seen, present);
             self.run(at, Event::Claimed(claimed), present);
         }

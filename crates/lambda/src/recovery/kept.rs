@@ -46,7 +46,7 @@ impl Route {
         let alone = event.with_record_alone(&record.raw)?;
         let is_whole = matches!(alone, Cow::Borrowed(_));
         if is_whole && let Some(kept) = whole {
-            return Some(kept.without_note());
+            return Some(kept.clone());
         }
         let (request, tenant) = (&*context.request_id, context.tenant_id.as_deref());
         let mut bytes = alone.get().len();
