@@ -13,7 +13,6 @@ use super::{
     jmespath::{
         defects::Optional,
         read::EXACT_LIMIT,
-        text::Text,
         value::{Kind, MOST_BYTES, Number, Value},
     },
 };
@@ -21,40 +20,12 @@ use super::{
 /// Written for an optional part that is missing.
 pub(super) const MISSING: u8 = b'~';
 
-/// Appends the canonical bytes of a list of parts, of which some may be missing.
-pub(super) fn write_parts(
+/// Appends the canonical bytes of `value`. `optional` are those of its parts that may be missing.
+pub(super) fn write(
     value: &Value,
-    optional: &Optional,
+    optional: Option<&Optional>,
     out: &mut Vec<u8>,
 ) -> Result<(), SelectionError> {
-    let write_part = |part: &Value, is_optional: bool, out: &mut Vec<u8>| match part {
-        Value::Null if is_optional => {
-            out.push(MISSING);
-            Ok(())
-        }
-        part => write(part, out),
-    };
-    match value {
-        Value::Array(items) => {
-            write_list(items.iter().enumerate(), (b'[', b']'), out, |(position, item), out| {
-                write_part(item, optional.positions.contains(&position), out)
-            })
-        }
-        Value::Object(members) => {
-            let is_optional =
-                |name: &Text| name.to_str().is_some_and(|name| optional.names.contains(name));
-            write_list(members.iter(), (b'{', b'}'), out, |(name, member), out| {
-                write_string(name.to_str().unwrap_or_default(), out);
-                out.push(b':');
-                write_part(member, is_optional(name), out)
-            })
-        }
-        value => write(value, out),
-    }
-}
-
-/// Appends the canonical bytes of `value`.
-pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionError> {
     match value {
         Value::Null | Value::Undefined => out.extend(b"null"),
         Value::Bool(true) => out.extend(b"true"),
@@ -66,19 +37,30 @@ pub(super) fn write(value: &Value, out: &mut Vec<u8>) -> Result<(), SelectionErr
             None => return Err(SelectionError::Missing),
         },
         Value::Array(items) => {
-            write_list(items.iter(), (b'[', b']'), out, write)?;
+            write_list(items.iter().enumerate(), (b'[', b']'), out, |(at, item), out| {
+                write_part(item, optional.is_some_and(|parts| parts.positions.contains(&at)), out)
+            })?;
         }
         // The members are already sorted by the bytes of their names.
         Value::Object(members) => {
             write_list(members.iter(), (b'{', b'}'), out, |(name, value), out| {
-                write_string(name.to_str().unwrap_or_default(), out);
+                let name = name.to_str().unwrap_or_default();
+                write_string(name, out);
                 out.push(b':');
-                write(value, out)
+                write_part(value, optional.is_some_and(|parts| parts.names.contains(name)), out)
             })?;
         }
     }
     // An expression can list one value many times.
     if out.len() > MOST_BYTES { Err(SelectionError::TooLong) } else { Ok(()) }
+}
+
+fn write_part(part: &Value, is_optional: bool, out: &mut Vec<u8>) -> Result<(), SelectionError> {
+    if is_optional && part.is_null() {
+        out.push(MISSING);
+        return Ok(());
+    }
+    write(part, None, out)
 }
 
 fn write_list<T>(
@@ -134,7 +116,7 @@ mod tests {
 
     fn canonical(json: &str) -> Result<String, SelectionError> {
         let mut out = Vec::new();
-        write(&Document::parse(json).unwrap().value, &mut out)?;
+        write(&Document::parse(json).unwrap().value, None, &mut out)?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -160,7 +142,7 @@ mod tests {
     fn canonical_bytes_may_be_as_long_as_a_document_and_no_longer() {
         let quoted = |bytes: usize| {
             let mut out = Vec::new();
-            write(&Value::text(&"a".repeat(bytes - 2)), &mut out)
+            write(&Value::text(&"a".repeat(bytes - 2)), None, &mut out)
         };
         assert_eq!(quoted(MOST_BYTES), Ok(()));
         assert_eq!(quoted(MOST_BYTES + 1), Err(SelectionError::TooLong));

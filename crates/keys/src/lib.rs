@@ -43,7 +43,6 @@ mod expression;
     expect(dead_code, reason = "Powertools needs all variants")
 )]
 mod jmespath;
-mod key;
 mod make_key;
 mod parts;
 mod path;
@@ -51,22 +50,19 @@ mod path;
 pub mod powertools;
 pub mod producer;
 mod readable;
-mod secret;
 mod selection;
 mod selector;
 mod unwinding;
 
-pub use digest::Digest;
+pub use digest::{Digest, Secret, SecretError};
 pub use document::{Document, FieldSet};
 pub use expression::{Expression, ExpressionError};
 pub use jmespath::{defects::Collision, scan::DocumentError};
-pub use key::Key;
-pub use make_key::{KeyFormat, Scope, is_operation_name};
+pub use make_key::{Key, KeyFormat, Scope, is_operation_name};
 pub use parts::Shape;
 pub use path::{
     IntoKeyPath, IntoPayloadPath, KeyPath, PayloadPath, RecordPath, View, payload, record,
 };
-pub use secret::{Secret, SecretError};
 pub use selection::{Selection, SelectionError};
 
 #[cfg(doctest)]

@@ -17,24 +17,16 @@ impl Optional {
     /// # Errors
     /// There is no such part. Returns the names that exist.
     pub(super) fn add(&mut self, name: &str, node: &Node) -> Result<(), Vec<String>> {
-        match node.listed() {
-            Some(Node::Hash(parts)) => {
-                if !parts.iter().any(|(own, _)| own.is(name)) {
-                    return Err(parts.iter().map(|(own, _)| own.shown()).collect());
-                }
-                self.names.insert(name.to_owned());
-            }
-            Some(Node::List(parts)) => {
-                let paths = parts.iter().map(path).collect::<Vec<_>>();
-                let mut positions =
-                    (0..).zip(&paths).filter(|(_, path)| path.as_deref() == Some(name));
-                let Some((position, _)) = positions.next() else {
-                    return Err(paths.into_iter().flatten().collect());
-                };
-                self.positions.insert(position);
-                self.positions.extend(positions.map(|(position, _)| position));
-            }
-            _ => return Err(vec![]),
+        let parts = labels(node);
+        let positions = (0..).zip(&parts).filter(|(_, label)| label.as_deref() == Some(name));
+        let positions: Vec<usize> = positions.map(|(position, _)| position).collect();
+        if positions.is_empty() {
+            return Err(parts.into_iter().flatten().collect());
+        }
+        if matches!(node.listed(), Some(Node::Hash(_))) {
+            self.names.insert(name.to_owned());
+        } else {
+            self.positions.extend(positions);
         }
         Ok(())
     }
@@ -43,14 +35,15 @@ impl Optional {
 /// The names of the parts: their names in the expression, their paths, or else their positions,
 /// from 1.
 pub(super) fn names(node: &Node) -> Vec<String> {
+    let name = |(at, label): (usize, Option<String>)| label.unwrap_or_else(|| at.to_string());
+    (1..).zip(labels(node)).map(name).collect()
+}
+
+/// The name or the path of each part, if it has one.
+fn labels(node: &Node) -> Vec<Option<String>> {
     match node.listed() {
-        Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| name.shown()).collect(),
-        Some(Node::List(parts)) => {
-            let name = |(position, part): (usize, &Node)| {
-                path(part).unwrap_or_else(|| position.to_string())
-            };
-            (1..).zip(parts).map(name).collect()
-        }
+        Some(Node::Hash(parts)) => parts.iter().map(|(name, _)| Some(name.shown())).collect(),
+        Some(Node::List(parts)) => parts.iter().map(path).collect(),
         _ => Vec::new(),
     }
 }

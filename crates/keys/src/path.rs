@@ -15,7 +15,7 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyPath {
-    /// What the expression is applied to.
+    /// The view of the record that the expression is applied to.
     pub view: View,
     /// The JMESPath expression.
     pub expression: String,
@@ -23,7 +23,7 @@ pub struct KeyPath {
     pub optional: Vec<String>,
 }
 
-/// What an expression is applied to.
+/// The part of a record that an expression is applied to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
     /// The decoded payload: SQS body, SNS message, EventBridge detail.
@@ -107,7 +107,7 @@ mod sealed {
     impl Sealed for super::KeyPath {}
 }
 
-/// What can be the path of an operation's key: a text or [`payload`], because `run` and HTTP requests have
+/// The path of an operation's key: a text or [`payload`], because `run` and HTTP requests have
 /// no record around their payload. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a path in a payload",
@@ -121,7 +121,7 @@ pub trait IntoPayloadPath: sealed::Sealed {
     fn into_path(self) -> KeyPath;
 }
 
-/// What can be the path of a source's own key: a text, [`payload`] or [`record`]. Sealed.
+/// The path of a source's own key: a text, [`payload`] or [`record`]. Sealed.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a path of a key",
     label = "a path is a text, `payload(\"...\")` or `record(\"...\")`",

@@ -1,4 +1,4 @@
-//! What an expression selects from a record, or why that cannot be a key.
+//! The value that an expression selects from a record, or why it cannot be a key.
 
 use std::fmt;
 
@@ -79,7 +79,7 @@ pub enum SelectionError {
     /// A text cannot be decoded, or it is not a text.
     #[error("it cannot be evaluated here: {reason} (at offset {offset})")]
     Evaluation {
-        /// What went wrong, with types but without values.
+        /// The failure, with types but without values.
         reason: String,
         /// The position in the expression, in characters.
         offset: usize,

@@ -19,7 +19,7 @@ use crate::{
 /// A compiled key or fingerprint: an expression of this library or of Powertools, or a function.
 #[derive(Clone)]
 pub struct Selector {
-    /// What it is applied to.
+    /// The view of the record that it is applied to.
     pub view: View,
     /// The expression as it was written; for a function its setting.
     pub text: Arc<str>,
@@ -27,7 +27,7 @@ pub struct Selector {
 }
 
 #[derive(Clone)]
-enum How {
+pub(crate) enum How {
     Expression(Expression),
     Function(KeyFn),
     /// Without an expression, the whole document.
@@ -43,19 +43,8 @@ impl Selector {
         Self { view, text, how: How::Expression(expression) }
     }
 
-    pub(crate) fn function(function: KeyFn) -> Self {
-        let (view, text) = (View::Payload, Arc::from(".key_fn(..)"));
-        Self { view, text, how: How::Function(function) }
-    }
-
-    #[cfg(feature = "powertools")]
-    pub(crate) fn powertools(
-        view: View,
-        text: &str,
-        keys: PowertoolsKeys,
-        expression: Option<Node>,
-    ) -> Self {
-        Self { view, text: Arc::from(text), how: How::Powertools(keys, expression) }
+    pub(crate) fn made_by(view: View, text: &str, how: How) -> Self {
+        Self { view, text: Arc::from(text), how }
     }
 
     /// The expression, if it is one of this library. It needs the text as a document.
@@ -164,7 +153,7 @@ impl Selector {
     pub const fn refuses_tenants(&self) -> bool {
         match &self.how {
             #[cfg(feature = "powertools")]
-            How::Powertools(keys, _) => !keys.accepts_collisions(),
+            How::Powertools(keys, _) => !keys.accept_collisions,
             _ => false,
         }
     }
@@ -188,7 +177,7 @@ impl fmt::Debug for Selector {
 
 /// A function that makes the parts of a key from a payload.
 #[derive(Clone)]
-pub(super) struct KeyFn(Arc<dyn Fn(&str) -> KeyParts + Send + Sync>);
+pub(crate) struct KeyFn(Arc<dyn Fn(&str) -> KeyParts + Send + Sync>);
 
 type KeyParts = Result<Vec<String>, &'static str>;
 
@@ -210,7 +199,7 @@ impl KeyFn {
         }
         let mut bytes = Vec::with_capacity(64);
         let parts = parts.iter().map(|part| Value::text(part)).collect();
-        canonical::write(&Value::array(parts), &mut bytes)?;
+        canonical::write(&Value::array(parts), None, &mut bytes)?;
         Ok(Selection(bytes))
     }
 }

@@ -22,12 +22,12 @@ pub(crate) enum Node {
         /// The function's name.
         name: &'static str,
         text: Box<Self>,
-        /// Of the call in the expression, in characters.
+        /// The position of the call in the expression, in characters.
         offset: usize,
     },
 }
 
-/// What a function decodes.
+/// The encoding that a function decodes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Json,
@@ -35,7 +35,7 @@ pub(crate) enum Encoding {
     Base64Gzip,
 }
 
-/// What is known of a value from the expression alone.
+/// The shape of a value, as far as the expression alone tells it.
 pub(crate) enum Known<'n> {
     /// A list of this many parts.
     List(usize),
@@ -55,7 +55,7 @@ impl Node {
         }
     }
 
-    /// What its value is, unless it is `null`.
+    /// The shape of its value, unless that is `null`.
     pub(crate) fn known(&self) -> Known<'_> {
         match self {
             Self::List(parts) => Known::List(parts.len()),

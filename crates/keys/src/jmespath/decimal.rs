@@ -52,7 +52,7 @@ impl Decimal {
         self.nearest().abs() <= LARGEST
     }
 
-    /// Whether its nearest double prints as the same number. Of all numbers with the same nearest double only one does, so
+    /// Whether its nearest double prints as the same number. Only one of all numbers with the same nearest double does, so
     /// distinct numbers never become equal.
     pub(crate) fn is_exact(&self) -> bool {
         let nearest = self.nearest();

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::BTreeSet};
 
-use super::value::{Members, Number, Presence};
+use super::value::{Members, Presence};
 
 /// A part that is missing or empty, with its place from the innermost list outwards.
 pub(crate) struct Absent {
@@ -79,12 +79,6 @@ impl Collisions {
     pub(crate) fn note(&self, collision: Collision) {
         if self.first.get().is_none() {
             self.first.set(Some(collision));
-        }
-    }
-
-    pub(crate) fn see_number(&self, number: &Number) {
-        if !number.exact {
-            self.note(Collision::Number);
         }
     }
 

@@ -21,7 +21,7 @@ const MOST_ITEMS: usize = MOST_BYTES;
 pub(crate) enum EvaluationError {
     /// A text cannot be decoded, or it is not a text.
     Failed {
-        /// What went wrong, with types but without values.
+        /// The failure, with types but without values.
         reason: String,
         /// The position in the expression, in characters.
         offset: usize,
@@ -179,7 +179,7 @@ impl Evaluation<'_> {
         Ok(Value::array(collected))
     }
 
-    /// Evaluates all arguments, as JMESPath does. Those that are passed over may have missing parts, unless all are
+    /// Evaluates all arguments, as JMESPath does. Arguments that are passed over may have missing parts, unless all are
     /// passed over.
     fn not_null(&self, arguments: &[Node], value: &Value) -> Evaluated {
         let before = self.absent.take();

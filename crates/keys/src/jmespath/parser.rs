@@ -246,7 +246,7 @@ impl Parser<'_> {
         named.find(|(own, _)| *own == name)
     }
 
-    /// What is wrong with a function that there is not.
+    /// The message about a function that there is not.
     fn unknown(&self, function: &str) -> String {
         let (ours, others) = match self.variant {
             Variant::Standard => (OWN, OF_POWERTOOLS),

@@ -13,7 +13,7 @@ pub enum DocumentError {
     /// Not JSON, or nested deeper than 127 levels.
     #[error("not valid JSON: {reason} at line {line}, column {column}")]
     Syntax {
-        /// What is wrong, in general terms.
+        /// The mistake, in general terms.
         reason: &'static str,
         /// Line, from 1.
         line: usize,
@@ -324,7 +324,7 @@ mod tests {
         for byte in 0..=u8::MAX {
             for length in 0..20 {
                 for at in 0..length {
-                    // What follows the first one must not hide it.
+                    // Later bytes must not hide the first one.
                     for after in [b'a', b'"', b'!', 0x1f, 0x80, 0xff] {
                         let mut bytes = vec![b'z'; at];
                         bytes.push(byte);

@@ -49,7 +49,9 @@ impl Writer<'_> {
             Value::Null => out.push_str("null"),
             Value::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
             Value::Number(number) => {
-                self.collisions.see_number(number);
+                if !number.exact {
+                    self.collisions.note(Collision::Number);
+                }
                 out.push_str(&number_text(self.variant, number));
             }
             Value::String(text) => self.string(text, out),

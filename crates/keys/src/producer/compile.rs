@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use super::key_spec::{ExpressionUse, KeySpec, KeySpecError};
-use crate::{Expression, KeyFormat, KeyPath, is_operation_name, selector::Selector};
+use crate::{
+    Expression, KeyFormat, KeyPath, View, is_operation_name,
+    selector::{How, Selector},
+};
 
 /// A key specification with compiled expressions.
 #[derive(Debug)]
@@ -39,7 +42,11 @@ impl KeySpec {
                 )));
             }
             (Some(path), None) => Some(self.selector(ExpressionUse::Key, path)?),
-            (None, Some(function)) => Some(Selector::function(function.clone())),
+            (None, Some(function)) => Some(Selector::made_by(
+                View::Payload,
+                ".key_fn(..)",
+                How::Function(function.clone()),
+            )),
             (None, None) => None,
         };
         if let Some(part) = fingerprint.and_then(|path| path.optional.first()) {
@@ -69,7 +76,8 @@ impl KeySpec {
             let expression =
                 if is_whole { Ok(None) } else { keys.compile(&path.expression).map(Some) };
             let expression = expression.map_err(mistake)?;
-            return Ok(Selector::powertools(path.view, &path.expression, keys.clone(), expression));
+            let how = How::Powertools(keys.clone(), expression);
+            return Ok(Selector::made_by(path.view, &path.expression, how));
         }
         let parts = path.optional.iter().map(String::as_str);
         let expression = Expression::compile(&path.expression);

@@ -170,7 +170,7 @@ impl KeySpec {
     }
 }
 
-/// What an expression of an operation is used for.
+/// The use of an expression of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExpressionUse {

@@ -103,7 +103,7 @@ pub enum ProducerError {
     },
 }
 
-/// What is wrong with a payload that has no key, and what to do about it.
+/// The reason why a payload has no key, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
@@ -121,7 +121,7 @@ pub enum PayloadError {
     Key {
         /// The expression.
         expression: Arc<str>,
-        /// What is wrong with the selected value.
+        /// The reason why the selected value is no key.
         #[source]
         error: SelectionError,
     },

@@ -1,12 +1,49 @@
-//! Makes keys, fingerprints and results as Powertools does.
+//! Keys of Powertools for AWS Lambda, to share a table with it or to migrate one.
+//!
+//! [`PowertoolsKeys`] make the same keys, fingerprints and result texts as Powertools for AWS
+//! Lambda: Python ([`PowertoolsKeys::python`], 3.37) or TypeScript
+//! ([`PowertoolsKeys::typescript`], 2.35). Both hash the JSON text of the selected
+//! value:
+//!
+//! | | Python | TypeScript |
+//! |---|---|---|
+//! | the text | `json.dumps(.., sort_keys=True)` | `JSON.stringify(deepSort(..))` |
+//! | the key | prefix, `#`, hexadecimal | prefix, `#`, base64 |
+//! | the prefix | `key_prefix`, or `<function>.<module>.<qualified name>` | `keyPrefix`, or `<function>` |
+//!
+//! ```
+//! use lambda_idempotency_keys::{powertools::PowertoolsKeys, producer::KeySpec};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let powertools = PowertoolsKeys::python("orders-fn.app.process");
+//! let orders = KeySpec::new("process", "order_id").powertools(powertools).producer()?;
+//! let key = orders.key(r#"{"order_id": "A-1", "ts": 1}"#)?;
+//! assert_eq!(key.as_str(), "orders-fn.app.process#35e4083ba11d7d06184c72e37b6428b7");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # What is refused
+//!
+//! Both libraries give some distinct records the same key, and answer one record with the other's
+//! result. Such records are refused here
+//! ([`SelectionError::Collision`](crate::SelectionError::Collision), or the errors for missing
+//! keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
+//! behaviour of Powertools.
+//!
+//! Expressions are those of this library, with the functions `powertools_json`, `powertools_base64` and
+//! `powertools_base64_gzip`: others, and in TypeScript members that every JavaScript object inherits (`toString`), are
+//! refused at start. Excessive sizes are errors too: texts of more than 8 MiB, JSON that is nested
+//! deeper than 128 levels, and more than 8 MiB of decompressed text in one record.
 
 use std::{str::FromStr, sync::Arc};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use sha2::Digest as _;
 
-use super::HashFunction;
+pub use crate::Collision;
 use crate::{
-    Collision, ExpressionError, Key, Selection, SelectionError,
+    ExpressionError, Key, Selection, SelectionError,
     digest::hex,
     jmespath::{
         ast::Node,
@@ -64,7 +101,7 @@ pub struct PowertoolsKeys {
     language: PowertoolsLanguage,
     prefix: Arc<str>,
     hash: HashFunction,
-    accept_collisions: bool,
+    pub(crate) accept_collisions: bool,
 }
 
 /// The value that an expression selected, not yet checked to be a usable key.
@@ -132,11 +169,6 @@ impl PowertoolsKeys {
     pub fn accept_collisions(mut self) -> Self {
         self.accept_collisions = true;
         self
-    }
-
-    /// Whether [`accept_collisions`](Self::accept_collisions) was chosen.
-    pub(crate) const fn accepts_collisions(&self) -> bool {
-        self.accept_collisions
     }
 
     pub(crate) fn compile(&self, text: &str) -> Result<Node, ExpressionError> {
@@ -267,3 +299,63 @@ fn is_missing(language: PowertoolsLanguage, value: &Value) -> bool {
         scalar => is_nothing(scalar),
     }
 }
+
+/// A hash function, as `hash_function` (Python) or `hashFunction` (TypeScript) names it.
+///
+/// MD5 is the default of both libraries, and is broken: anyone who can choose payloads can make two
+/// with the same key. To keep a table of a function that used MD5, you have to use it too; that
+/// function had the same risk.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub enum HashFunction {
+    /// `md5`, the default.
+    #[default]
+    Md5,
+    /// `sha1`.
+    Sha1,
+    /// `sha224`.
+    Sha224,
+    /// `sha256`.
+    Sha256,
+    /// `sha384`.
+    Sha384,
+    /// `sha512`.
+    Sha512,
+    /// Another function, which returns the digest of the bytes.
+    Other(fn(&[u8]) -> Vec<u8>),
+}
+
+impl HashFunction {
+    pub(super) fn digest(self, bytes: &[u8]) -> Vec<u8> {
+        match self {
+            Self::Md5 => md5::Md5::digest(bytes).to_vec(),
+            Self::Sha1 => sha1::Sha1::digest(bytes).to_vec(),
+            Self::Sha224 => sha2::Sha224::digest(bytes).to_vec(),
+            Self::Sha256 => sha2::Sha256::digest(bytes).to_vec(),
+            Self::Sha384 => sha2::Sha384::digest(bytes).to_vec(),
+            Self::Sha512 => sha2::Sha512::digest(bytes).to_vec(),
+            Self::Other(function) => function(bytes),
+        }
+    }
+}
+
+/// Parses the name of the function in `hashlib` and Node's `crypto`.
+impl FromStr for HashFunction {
+    type Err = UnknownHashFunction;
+
+    fn from_str(name: &str) -> Result<Self, UnknownHashFunction> {
+        use HashFunction::{Md5, Sha1, Sha224, Sha256, Sha384, Sha512};
+        let named = |hash: &Self| format!("{hash:?}").eq_ignore_ascii_case(name);
+        let known = [Md5, Sha1, Sha224, Sha256, Sha384, Sha512];
+        known.into_iter().find(named).ok_or(UnknownHashFunction)
+    }
+}
+
+/// The error of an unknown hash function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown hash function: use md5, sha1, sha224, sha256, sha384 or sha512; \
+     give another as `HashFunction::Other`"
+)]
+#[non_exhaustive]
+pub struct UnknownHashFunction;
