@@ -50,7 +50,28 @@ pub struct Delivery<'a> {
     pub lets_pass: bool,
 }
 
-impl Delivery<'_> {
+impl<'a> Delivery<'a> {
+    /// A delivery that waits for no other.
+    #[must_use]
+    pub fn alone(record: RecordId, delivered: Delivered, work: Work<'a>) -> Self {
+        let receives = delivered.receive_count().unwrap_or_default();
+        Self { record, delivered, group: None, receives, work, lets_pass: false }
+    }
+
+    /// In this order group, if there is one.
+    #[must_use]
+    pub fn in_group(mut self, group: Option<Arc<str>>) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// Whether it [lets others pass](Self::lets_pass).
+    #[must_use]
+    pub const fn letting_pass(mut self, lets_pass: bool) -> Self {
+        self.lets_pass = lets_pass;
+        self
+    }
+
     /// The same delivery without a claim.
     pub(super) fn without_protection(mut self) -> Self {
         self.work = match self.work {
@@ -85,7 +106,7 @@ pub enum Work<'a> {
     Reject(Rejected),
 }
 
-impl<'a> Work<'a> {
+impl Work<'_> {
     /// The key under which it is done once.
     #[must_use]
     pub const fn key(&self) -> Option<&Key> {
@@ -93,15 +114,6 @@ impl<'a> Work<'a> {
             Self::Keyed { key, .. } => Some(key),
             _ => None,
         }
-    }
-
-    /// The same work with this payload, to recognise copies. Only records with equal keys are compared.
-    #[must_use]
-    pub fn with_payload(mut self, text: &'a str) -> Self {
-        if let Self::Keyed { payload, .. } = &mut self {
-            *payload = text;
-        }
-        self
     }
 }
 
@@ -119,4 +131,31 @@ pub struct Batch<'a> {
     pub invocation_deadline: Option<Timestamp>,
     /// How long the operation's handlers take.
     pub pace: &'a Pace,
+}
+
+impl<'a> Batch<'a> {
+    /// No delivery yet, in no invocation.
+    #[must_use]
+    pub const fn for_operation(operation: &'a str, policy: &'a Policy, pace: &'a Pace) -> Self {
+        let deliveries = Vec::new();
+        Self { operation, deliveries, policy, request_id: None, invocation_deadline: None, pace }
+    }
+
+    /// In the invocation with this request id, which ends then, as far as that is known.
+    #[must_use]
+    pub const fn within(
+        mut self,
+        request_id: Option<&'a str>,
+        deadline: Option<Timestamp>,
+    ) -> Self {
+        (self.request_id, self.invocation_deadline) = (request_id, deadline);
+        self
+    }
+
+    /// With these deliveries, in the order of the event.
+    #[must_use]
+    pub fn with(mut self, deliveries: Vec<Delivery<'a>>) -> Self {
+        self.deliveries = deliveries;
+        self
+    }
 }

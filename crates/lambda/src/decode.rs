@@ -2,6 +2,7 @@
 
 use std::{
     any::type_name,
+    cell::RefCell,
     error::Error,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -9,7 +10,10 @@ use std::{
 
 use serde::{
     Deserializer,
-    de::{self, DeserializeOwned, IntoDeserializer as _, Visitor},
+    de::{
+        self, DeserializeOwned, DeserializeSeed, IntoDeserializer as _, MapAccess, SeqAccess,
+        Visitor,
+    },
     forward_to_deserialize_any,
 };
 use serde_json::value::RawValue;
@@ -32,7 +36,9 @@ pub enum Format {
 /// The user's `Deserialize` may panic, which must not affect the other records of the batch.
 pub(crate) fn decode<T: DeserializeOwned>(payload: &str, format: Format) -> Result<T, Rejection> {
     catch_unwind(AssertUnwindSafe(|| match format {
-        Format::Json => serde_json::from_str(payload).map_err(refused::<T>),
+        Format::Json => {
+            serde_json::from_str(payload).map_err(|error| refused::<T>(payload, &error))
+        }
         Format::Text => of_text(payload, begins_like_json(payload)),
         Format::JsonText => of_text(payload, true),
     }))
@@ -50,7 +56,7 @@ fn of_text<T: DeserializeOwned>(payload: &str, meant_as_json: bool) -> Result<T,
     serde_json::from_str(payload).or_else(|error| {
         let text: Option<Result<T, de::value::Error>> =
             (!meant_as_json).then(|| T::deserialize(payload.into_deserializer()));
-        text.and_then(Result::ok).ok_or_else(|| refused::<T>(error))
+        text.and_then(Result::ok).ok_or_else(|| refused::<T>(payload, &error))
     })
 }
 
@@ -65,9 +71,19 @@ fn begins_like_json(payload: &str) -> bool {
             && serde_json::from_str::<f64>(text).is_err())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn refused<T>(error: serde_json::Error) -> Rejection {
-    Rejection::Decode { expected: type_name::<T>(), line: error.line(), column: error.column() }
+fn refused<T: DeserializeOwned>(payload: &str, error: &serde_json::Error) -> Rejection {
+    let path = Path::default();
+    // Once more, to learn where.
+    let _ = T::deserialize(Traced {
+        json: &mut serde_json::Deserializer::from_str(payload),
+        path: &path,
+    });
+    Rejection::Decode {
+        expected: type_name::<T>(),
+        path: path.to_string(),
+        line: error.line(),
+        column: error.column(),
+    }
 }
 
 /// Gives its text to types that ask for text or bytes, also within `Option` and newtypes, and nothing to others.
@@ -132,6 +148,180 @@ impl<'de> Deserializer<'de> for Exact<'_> {
     }
 }
 
+/// Where in a payload an error was met. It has the names of members that a type declares, and never a key of a map, which
+/// may be payload.
+#[derive(Default)]
+struct Path(RefCell<Vec<Step>>);
+
+#[derive(Clone, Copy)]
+enum Step {
+    Field(&'static str),
+    Item(usize),
+    /// A member of a map, or one that the type does not declare.
+    Member,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, step) in self.0.borrow().iter().enumerate() {
+            match step {
+                Step::Item(index) => write!(f, "[{index}]")?,
+                step => {
+                    f.write_str(if at == 0 { "" } else { "." })?;
+                    f.write_str(if let Step::Field(name) = step { name } else { "*" })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads JSON and keeps the way to what is being read; after an error, the way to that. Variants of enums are read as one.
+struct Traced<'p, D> {
+    json: D,
+    path: &'p Path,
+}
+
+/// Reads what is in a list, an object, an `Option` or a newtype.
+struct Within<'p, V> {
+    visitor: V,
+    path: &'p Path,
+    /// The members that a struct declares.
+    fields: &'static [&'static str],
+}
+
+/// The members or the items of one value.
+struct Parts<'p, A> {
+    access: A,
+    path: &'p Path,
+    fields: &'static [&'static str],
+    next: Step,
+}
+
+/// One of them.
+struct Part<'p, S> {
+    seed: S,
+    path: &'p Path,
+    step: Step,
+}
+
+macro_rules! read_as_one {
+    ($($method:ident($($argument:ident: $type:ty),*))*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.json.$method($($argument,)* visitor)
+        }
+    )*};
+}
+
+macro_rules! read_within {
+    ($($method:ident($($argument:ident: $type:ty),*) $fields:expr;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($argument: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            self.json.$method($($argument,)* Within { visitor, path: self.path, fields: $fields })
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
+    type Error = D::Error;
+
+    read_as_one! {
+        deserialize_any() deserialize_bool() deserialize_char() deserialize_i8() deserialize_i16() deserialize_i32()
+        deserialize_i64() deserialize_i128() deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64()
+        deserialize_u128() deserialize_f32() deserialize_f64() deserialize_str() deserialize_string() deserialize_bytes()
+        deserialize_byte_buf() deserialize_unit() deserialize_unit_struct(name: &'static str) deserialize_identifier()
+        deserialize_ignored_any() deserialize_enum(name: &'static str, variants: &'static [&'static str])
+    }
+
+    read_within! {
+        deserialize_option() &[];
+        deserialize_newtype_struct(name: &'static str) &[];
+        deserialize_seq() &[];
+        deserialize_tuple(length: usize) &[];
+        deserialize_tuple_struct(name: &'static str, length: usize) &[];
+        deserialize_map() &[];
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]) fields;
+    }
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Within<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.visitor.expecting(f)
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_none()
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<V::Value, E> {
+        self.visitor.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, json: D) -> Result<V::Value, D::Error> {
+        self.visitor.visit_some(Traced { json, path: self.path })
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, json: D) -> Result<V::Value, D::Error> {
+        self.visitor.visit_newtype_struct(Traced { json, path: self.path })
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        let Self { visitor, path, fields } = self;
+        visitor.visit_seq(Parts { access, path, fields, next: Step::Item(0) })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<V::Value, A::Error> {
+        let Self { visitor, path, fields } = self;
+        visitor.visit_map(Parts { access, path, fields, next: Step::Member })
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Parts<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        let (path, step) = (self.path, self.next);
+        if let Step::Item(index) = &mut self.next {
+            *index += 1;
+        }
+        self.access.next_element_seed(Part { seed, path, step })
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Parts<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        let Some(name) = self.access.next_key::<String>()? else { return Ok(None) };
+        let field = self.fields.iter().find(|field| **field == name);
+        self.next = field.map_or(Step::Member, |field| Step::Field(field));
+        seed.deserialize(name.into_deserializer()).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        self.access.next_value_seed(Part { seed, path: self.path, step: self.next })
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Part<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<S::Value, D::Error> {
+        let Self { seed, path, step } = self;
+        path.0.borrow_mut().push(step);
+        let value = seed.deserialize(Traced { json, path })?;
+        path.0.borrow_mut().pop();
+        Ok(value)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,9 +348,39 @@ mod tests {
     fn a_refusal_contains_the_position_and_not_the_payload() {
         for format in [Format::Json, Format::Text] {
             let message = decode::<Order>(r#"{"id":"s3cr3t"}"#, format).unwrap_err().to_string();
-            assert!(message.contains("Order") && message.contains("column 14"), "{message}");
+            assert!(message.contains("Order` in `id` (line 1, column 14)"), "{message}");
             assert!(!message.contains("s3cr3t"), "{message}");
             assert!(decode::<Order>("s3cr3t", format).is_err());
+        }
+    }
+
+    /// Names that the type declares; of maps and lists the place alone, since a key of a map may be payload.
+    #[test]
+    fn a_refusal_names_the_member() {
+        #[derive(Debug, serde::Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Deposit {
+            customer: Option<Customer>,
+            #[serde(rename = "orders")]
+            all: std::collections::HashMap<String, Vec<Order>>,
+        }
+
+        #[derive(Debug, serde::Deserialize)]
+        #[expect(dead_code, reason = "only read")]
+        struct Customer {
+            zip: u32,
+        }
+
+        for (payload, place) in [
+            (r#"{"customer":{"zip":"s3cr3t"},"orders":{}}"#, " in `customer.zip` (line 1"),
+            (r#"{"customer":{"s3cr3t":1},"orders":{}}"#, " in `customer` (line 1"),
+            (r#"{"orders":{"s3cr3t":[{"id":1},{"id":-1}]}}"#, " in `orders.*[1].id` (line 1"),
+            (r#"{"s3cr3t":1}"#, "Deposit` (line 1"),
+            (r#"["s3cr3t"]"#, "[0]` (line 1"),
+            ("{", "Deposit` (line 1"),
+        ] {
+            let message = decode::<Deposit>(payload, Format::Json).unwrap_err().to_string();
+            assert!(message.contains(place) && !message.contains("s3cr3t"), "{payload}: {message}");
         }
     }
 }

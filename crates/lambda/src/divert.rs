@@ -1,4 +1,4 @@
-//! Calls sinks with the records that will never be processed.
+//! Puts aside the records that will never be processed: gives them to the user's sinks.
 //!
 //! A sink is called once all records of its operation have their outcomes: so a sink that hangs or kills its process costs
 //! no handler its work. A record is acknowledged if its sink has returned `Ok`; otherwise its next delivery finds the same
@@ -6,22 +6,22 @@
 
 use std::{
     collections::{HashMap, HashSet, hash_map},
-    future::poll_fn,
-    task::Poll,
     time::Duration,
 };
 
-use futures_util::{FutureExt as _, StreamExt as _, stream};
+use futures_util::{StreamExt as _, stream};
 use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
+    contained::{self, run},
     failure::Failure,
     outcome::Outcome,
+    record::Fingerprint,
 };
-use lambda_idempotency_engine::batch::Engine;
+use lambda_idempotency_engine::{batch::Engine, call::RecordId};
 
 use crate::{
-    find_key::{Extraction, Keyed},
-    guarded::guarded,
+    find_key::{Extraction, Inspected},
+    route::Route,
     source::{DivertReason, DivertedRecord, Record, Settings, Sink},
 };
 
@@ -29,136 +29,186 @@ use crate::{
 const AT_ONCE: usize = 16;
 /// Sinks are stopped this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
+/// Handlers and the store leave this time to sinks and the answer, or 20 % of the time if that is less.
+const RESERVED: Duration = Duration::from_secs(2);
 /// The longest sleep: the wall clock may be put right meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
+/// When handlers have ended and their outcomes are recorded, in an invocation that has `begun` and ends then: earlier where
+/// a sink may have to be called.
+pub(crate) fn end_of_work(
+    settings: &Settings,
+    begun: Timestamp,
+    deadline: Option<Timestamp>,
+) -> Option<Timestamp> {
+    let reserved = |end: Timestamp| end.minus(RESERVED.min(end.since(begun) / 5));
+    if settings.has_sink() { deadline.map(reserved) } else { deadline }
+}
+
 /// The call of a sink, for a record and its copies.
-struct Call {
-    sink: Sink,
-    diverted: DivertedRecord,
-    records: Vec<usize>,
+struct Call<'a> {
+    sink: &'a Sink,
+    reason: DivertReason,
+    id: String,
+    key_hash: Option<String>,
+    /// The position of the record.
+    first: usize,
+    copies: Vec<usize>,
 }
 
-/// Which sinks are called, and until when.
+/// Why a sink has not taken a record.
+enum NotTaken {
+    Failed(Failure),
+    Panicked,
+    /// Its share of the time, in milliseconds, was over.
+    Late(u128),
+    NotCalled,
+}
+
+/// The sinks of a route, in one invocation.
 pub(crate) struct Sinks<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) extraction: &'a Extraction<'a>,
-    pub(crate) settings: &'a Settings,
-    /// The members of records that differ at each delivery.
-    pub(crate) volatile: &'a [&'static str],
-    pub(crate) until: Timestamp,
+    engine: &'a Engine,
+    route: &'a Route,
+    extraction: &'a Extraction<'a>,
+    until: Timestamp,
 }
 
-impl Sinks<'_> {
-    /// Until when sinks of an invocation may run that has `begun` and ends then.
-    pub(crate) fn until(begun: Timestamp, end: Timestamp) -> Timestamp {
-        end.minus(REPLY_MARGIN.min(end.since(begun) / 20))
+impl<'a> Sinks<'a> {
+    /// Those of an invocation that has `begun` and ends then.
+    pub(crate) fn new(
+        engine: &'a Engine,
+        route: &'a Route,
+        extraction: &'a Extraction<'a>,
+        begun: Timestamp,
+        deadline: Option<Timestamp>,
+    ) -> Self {
+        let end = deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
+        let until = end.minus(REPLY_MARGIN.min(end.since(begun) / 20));
+        Self { engine, route, extraction, until }
     }
 
     /// Gives the records that will never be processed to their sinks; returns those that were taken.
+    ///
+    /// Where there are more than run at a time, each has its share of the time that is left: those that hang leave time for
+    /// those behind them.
     pub(crate) async fn call(
         &self,
         records: &[Record<'_>],
-        keys: &[Option<Keyed>],
         outcomes: &[Outcome],
     ) -> HashSet<usize> {
-        let calls = self.calls(records, keys, outcomes);
+        let calls = self.calls(records, outcomes);
+        let rounds = calls.len().div_ceil(AT_ONCE);
+        let calls = calls.into_iter().enumerate().map(|(nth, call)| {
+            let rounds_left = rounds.saturating_sub(nth / AT_ONCE);
+            let calling: BoxFuture<'_, _> = Box::pin(self.call_one(call, records, rounds_left));
+            calling
+        });
+        let mut running = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         let mut taken = HashSet::new();
-        if calls.is_empty() {
-            return taken;
-        }
-        let all: Vec<usize> = calls.iter().flat_map(|call| &call.records).copied().collect();
-        let mut ended = HashSet::new();
-        let mut running = stream::iter(calls)
-            .map(|Call { sink, diverted, records }| async move {
-                let reason = diverted.reason.clone();
-                let result = guarded(|| sink.call(diverted)).await;
-                (records, reason, result.flatten())
-            })
-            .buffer_unordered(AT_ONCE);
-        let mut time_is_up = std::pin::pin!(self.time_is_up());
-        let log = |at: &usize, result: Result<&DivertReason, Option<&Failure>>| {
-            if let (Some(record), Some(key)) = (records.get(*at), keys.get(*at)) {
-                self.log(record, key.as_ref(), result);
-            }
-        };
-        loop {
-            let next = poll_fn(|context| {
-                // The time first: nothing begins when it is up.
-                if time_is_up.poll_unpin(context).is_ready() {
-                    return Poll::Ready(None);
-                }
-                running.poll_next_unpin(context)
-            });
-            let Some((records, reason, result)) = next.await else { break };
-            ended.extend(records.iter().copied());
-            for at in &records {
-                log(at, result.as_ref().map(|()| &reason).map_err(Some));
-            }
-            if result.is_ok() {
-                taken.extend(records);
-            }
-        }
-        for at in all.iter().filter(|at| !ended.contains(*at)) {
-            log(at, Err(None));
+        while let Some(call) = running.next().await {
+            taken.extend(call.iter().flat_map(Call::positions));
         }
         taken
     }
 
-    /// The calls for these outcomes, one for each record and its copies.
-    fn calls(
+    /// Returns the call if the sink has taken the record.
+    async fn call_one(
         &self,
+        call: Call<'a>,
         records: &[Record<'_>],
-        keys: &[Option<Keyed>],
-        outcomes: &[Outcome],
-    ) -> Vec<Call> {
-        let mut calls: Vec<Call> = Vec::new();
+        rounds_left: usize,
+    ) -> Option<Call<'a>> {
+        let result = self.put_aside(&call, records.get(call.first)?, rounds_left).await;
+        for record in call.positions().filter_map(|at| records.get(at)) {
+            self.log(record, &call, &result);
+        }
+        result.is_ok().then_some(call)
+    }
+
+    /// The calls for these outcomes, one for each record and its copies.
+    fn calls(&self, records: &[Record<'_>], outcomes: &[Outcome]) -> Vec<Call<'a>> {
+        let mut calls: Vec<Call<'a>> = Vec::new();
         let mut by_id = HashMap::new();
-        for (at, ((record, key), outcome)) in records.iter().zip(keys).zip(outcomes).enumerate() {
-            let Some((sink, reason)) = self.settings.sink_for(outcome) else { continue };
-            let id = self.extraction.diverted_id(record, key.as_ref(), self.volatile);
+        for (first, (record, outcome)) in records.iter().zip(outcomes).enumerate() {
+            let Some((sink, reason)) = self.route.settings.sink_for(outcome) else { continue };
+            // A bad record has no idempotency record, whether it has a key or not.
+            let keyed = match (&reason, &record.payload) {
+                (DivertReason::BadRecord(_), _) | (_, Err(_)) => None,
+                (_, Ok(payload)) => self.extraction.inspect(record.texts(payload)).ok(),
+            };
+            let id = self.id(record, keyed.as_ref());
             let nth = match by_id.entry(id.clone()) {
                 hash_map::Entry::Occupied(nth) => *nth.get(),
                 hash_map::Entry::Vacant(nth) => *nth.insert(calls.len()),
             };
             match calls.get_mut(nth) {
-                Some(call) => call.records.push(at),
-                None => calls.push(Call {
-                    sink: sink.clone(),
-                    diverted: DivertedRecord {
-                        id,
-                        operation: self.extraction.operation.name.clone(),
-                        record: record.id.clone(),
-                        key_hash: key.as_ref().map(|keyed| keyed.key.hash().to_owned()),
-                        raw: record.raw.clone().into_owned(),
-                        reason,
-                    },
-                    records: vec![at],
-                }),
+                Some(call) => call.copies.push(first),
+                None => {
+                    let key_hash = keyed.map(|keyed| keyed.key.hash().to_owned());
+                    calls.push(Call { sink, reason, id, key_hash, first, copies: Vec::new() });
+                }
             }
         }
         calls
     }
 
-    /// Ends when no sink may run any more.
-    async fn time_is_up(&self) {
-        let clock: &dyn Clock = &**self.engine.clock();
-        loop {
-            let left = self.until.since(clock.now());
-            if left.is_zero() {
-                return;
+    /// The id of a record, the same at each delivery. It contains the content *and* the key with the fingerprint, or else the
+    /// identity: a producer may give one id to different messages, and different messages may have one key. Without a key,
+    /// an identity that AWS gave tells records apart; otherwise all of the record does, but for its volatile members.
+    fn id(&self, record: &Record<'_>, keyed: Option<&Inspected>) -> String {
+        let RecordId { source, id, arn, .. } = &record.id;
+        let stable;
+        let mut parts = vec!["diverted"];
+        parts.extend(record.content());
+        if let Some(Inspected { key, fingerprint, .. }) = keyed {
+            parts.push(key.as_str());
+            parts.extend(fingerprint.as_ref().map(Fingerprint::as_str));
+        } else {
+            match &record.identity {
+                Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
+                Err(_) => parts.extend([source, arn.as_deref().unwrap_or_default(), id]),
             }
-            clock.sleep(left.min(LONGEST_SLEEP)).await;
+            let is_chosen = record.id.label() != &*record.id.id;
+            if record.identity.is_err() || is_chosen || record.content().is_none() {
+                stable = record.stable(self.route.source.volatile());
+                parts.push(&stable);
+            }
+        }
+        let Extraction { operation, .. } = self.extraction;
+        operation.key_format.identity(&self.extraction.scope(), &parts).hash().to_owned()
+    }
+
+    /// Calls the sink. One round of calls, of `rounds_left`, has its share of the time.
+    async fn put_aside(
+        &self,
+        call: &Call<'_>,
+        record: &Record<'_>,
+        rounds_left: usize,
+    ) -> Result<(), NotTaken> {
+        let clock: &dyn Clock = &**self.engine.clock();
+        let now = clock.now();
+        let rounds = u32::try_from(rounds_left.max(1)).unwrap_or(u32::MAX);
+        let share = self.until.since(now) / rounds;
+        if share.is_zero() {
+            return Err(NotTaken::NotCalled);
+        }
+        let diverted = DivertedRecord {
+            id: call.id.clone(),
+            operation: self.extraction.operation.name.clone(),
+            record: record.id.clone(),
+            key_hash: call.key_hash.clone(),
+            raw: record.raw.clone().into_owned(),
+            reason: call.reason.clone(),
+        };
+        match run(|| call.sink.call(diverted), sleep_until(clock, now.plus(share))).await {
+            contained::Ended::Through(result) => result.map_err(NotTaken::Failed),
+            contained::Ended::Panicked => Err(NotTaken::Panicked),
+            contained::Ended::Late => Err(NotTaken::Late(share.as_millis())),
         }
     }
 
-    /// Says that a record was diverted, or why not: its sink failed, or the time was up.
-    fn log(
-        &self,
-        record: &Record<'_>,
-        key: Option<&Keyed>,
-        result: Result<&DivertReason, Option<&Failure>>,
-    ) {
+    /// Says that a record was diverted, or why not.
+    fn log(&self, record: &Record<'_>, call: &Call<'_>, result: &Result<(), NotTaken>) {
         let Some(log) = self.engine.log() else { return };
         macro_rules! event {
             ($($said:tt)*) => {
@@ -167,22 +217,45 @@ impl Sinks<'_> {
                     source = record.id.source,
                     record = record.id.label(),
                     operation = &*self.extraction.operation.name,
-                    key_hash = key.map_or("", |keyed| keyed.key.hash()),
+                    key_hash = call.key_hash.as_deref().unwrap_or_default(),
                     $($said)*
                 )
             };
         }
-        match result {
-            Ok(reason) => event!(problem = %reason, "record diverted"),
-            Err(Some(failure)) => event!(
-                problem = format!("the sink failed with {}", failure.error_type()),
-                error_message = log.shows_error_messages().then(|| failure.messages()),
-                "record not diverted: it returns to its source, and its next delivery calls the sink again"
-            ),
-            Err(None) => event!(
-                problem = "the sink did not return before the invocation's deadline",
-                "record not diverted: it returns to its source, and its next delivery calls the sink again"
-            ),
+        let (problem, failure) = match result {
+            Ok(()) => return event!(problem = %call.reason, "record diverted"),
+            Err(NotTaken::Failed(failure)) => {
+                (format!("the sink failed with {}", failure.error_type()), Some(failure))
+            }
+            Err(NotTaken::Panicked) => ("the sink failed with a panic".to_owned(), None),
+            Err(NotTaken::Late(share)) => {
+                (format!("the sink did not return within {share} ms, its share of the time"), None)
+            }
+            Err(NotTaken::NotCalled) => {
+                ("the sink was not called, because no time was left".to_owned(), None)
+            }
+        };
+        let failure = failure.filter(|_| log.shows_error_messages());
+        event!(
+            problem,
+            error_message = failure.map(Failure::messages),
+            "record not diverted: it returns to its source, and its next delivery calls the sink again"
+        );
+    }
+}
+
+impl Call<'_> {
+    fn positions(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.first).chain(self.copies.iter().copied())
+    }
+}
+
+async fn sleep_until(clock: &dyn Clock, until: Timestamp) {
+    loop {
+        let left = until.since(clock.now());
+        if left.is_zero() {
+            return;
         }
+        clock.sleep(left.min(LONGEST_SLEEP)).await;
     }
 }

@@ -1,12 +1,11 @@
-//! Turns a source's record into a delivery: finds the key and decodes the payload.
+//! Finds the key of a record, and makes its work.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use lambda_idempotency_core::record::Fingerprint;
 use lambda_idempotency_engine::{
-    batch::{Delivery, Job, Work},
+    batch::{Job, Work},
     call::RecordId,
-    delivered::Delivered,
 };
 use lambda_idempotency_keys::{
     Document, DocumentError, Key, Scope, Selection, SelectionError, View, producer::Selector,
@@ -14,33 +13,15 @@ use lambda_idempotency_keys::{
 use serde_json::Value;
 
 use crate::{
-    operation::{ReadFields, OnMissingKey, Prepared},
+    operation::{OnMissingKey, Prepared, ReadFields},
     rejection::Rejection,
-    source::{Record, Settings},
+    source::Record,
 };
 
 /// Finds the keys of records for one operation and tenant.
 pub(crate) struct Extraction<'a> {
     pub(crate) operation: &'a Prepared,
     pub(crate) tenant: Option<&'a str>,
-}
-
-/// The key of a record, and what tells it apart from others that have this key.
-pub(crate) struct Keyed {
-    pub(crate) key: Key,
-    pub(crate) fingerprint: Option<Fingerprint>,
-}
-
-impl Keyed {
-    /// Of the record's work, if it has a key.
-    pub(crate) fn of(work: &Work<'_>) -> Option<Self> {
-        match work {
-            Work::Keyed { key, fingerprint, .. } => {
-                Some(Self { key: key.clone(), fingerprint: fingerprint.clone() })
-            }
-            Work::Unprotected { .. } | Work::Reject(_) => None,
-        }
-    }
 }
 
 /// The texts that a key is selected from.
@@ -61,9 +42,6 @@ struct Views<'a> {
     parsed: [Option<Result<Document, DocumentError>>; 2],
 }
 
-/// A key, and what an expression selected for it, if one did.
-type Found = (Key, Option<Selection>);
-
 /// A record's key and its parts, for [`inspect`](crate::keys::inspect).
 pub(crate) struct Inspected {
     pub(crate) key: Key,
@@ -73,117 +51,24 @@ pub(crate) struct Inspected {
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
-impl<'a> Extraction<'a> {
-    /// The work for a record, without its payload. `job` makes the handler's call from the payload.
-    pub(crate) fn work_of<'w>(
-        &self,
-        record: &Record<'_>,
-        job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
-    ) -> Work<'w> {
-        let work = match &record.payload {
-            Ok(payload) => self.keyed(&record.id, record.texts(payload), job),
-            Err(rejection) => Err(rejection.clone()),
-        };
-        work.unwrap_or_else(|rejection| Work::Reject(rejection.into()))
-    }
-
-    /// Drops the payloads that nothing compares any more: those of records whose key no other record of the event has. A
-    /// large event has as many bytes of them as it has itself.
-    pub(crate) fn forget_payloads(records: &mut [Record<'_>], works: &[Work<'_>]) {
-        if records.len() < 2 {
-            return;
-        }
-        let mut times = HashMap::with_capacity(works.len());
-        let keys = || works.iter().map(Work::key);
-        for key in keys().flatten() {
-            *times.entry(key).or_insert(0_usize) += 1;
-        }
-        for (record, key) in records.iter_mut().zip(keys()) {
-            if key.is_some_and(|key| times.get(key) == Some(&1)) {
-                record.payload = Ok(Cow::Borrowed(""));
-            }
-        }
-    }
-
-    /// Turns a record and its work into a delivery.
-    pub(crate) fn delivery(
-        record: &'a Record<'a>,
-        delivered: Delivered,
-        work: Work<'a>,
-        settings: &Settings,
-    ) -> Delivery<'a> {
-        let work = match &record.payload {
-            Ok(payload) => work.with_payload(payload),
-            Err(_) => work,
-        };
-        let sink = match work {
-            Work::Reject(_) => &settings.bad_records,
-            _ => &settings.failures,
-        };
-        Delivery {
-            lets_pass: sink.is_some(),
-            record: record.id.clone(),
-            delivered,
-            group: record.group.clone(),
-            receives: record.receives.unwrap_or(0),
-            work,
-        }
-    }
-
-    /// The id of a record for its sink, the same at each delivery. It contains the content *and* the key with the fingerprint,
-    /// or else the identity: a producer may give one id to different messages, and different messages may have one key.
-    /// Without a key, an identity that AWS gave tells records apart; otherwise all of the record does, but for its `volatile`
-    /// members.
-    pub(crate) fn diverted_id(
-        &self,
-        record: &Record<'_>,
-        key: Option<&Keyed>,
-        volatile: &[&str],
-    ) -> String {
-        let RecordId { source, id, arn, .. } = &record.id;
-        let stable;
-        let mut parts = vec!["diverted"];
-        parts.extend(record.content());
-        match (key, &record.identity) {
-            (Some(Keyed { key, fingerprint }), _) => {
-                parts.push(key.as_str());
-                parts.extend(fingerprint.as_ref().map(Fingerprint::as_str));
-            }
-            (None, identity) => {
-                match identity {
-                    Ok(identity) => parts.extend(identity.iter().map(|part| &**part)),
-                    Err(_) => parts.extend([source, arn.as_deref().unwrap_or_default(), id]),
-                }
-                let is_chosen = record.id.label() != &*record.id.id;
-                if identity.is_err() || is_chosen || record.content().is_none() {
-                    stable = record.stable(volatile);
-                    parts.push(&stable);
-                }
-            }
-        }
-        self.operation.key_format.identity(&self.scope(), &parts).hash().to_owned()
-    }
-
-    /// The work for a payload.
+impl Extraction<'_> {
+    /// The work for a payload; `job` makes the handler's call from it.
     pub(crate) fn work<'w>(
         &self,
         id: &RecordId,
         texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Work<'w> {
-        let payload = texts.payload;
-        match self.keyed(id, texts, job) {
-            Ok(work) => work.with_payload(payload),
-            Err(rejection) => Work::Reject(rejection.into()),
-        }
+        self.work_or_rejection(id, texts, job)
+            .unwrap_or_else(|rejection| Work::Reject(rejection.into()))
     }
 
     /// Finds the key first, because for a record without a key that is the most helpful error. Then
-    /// decodes, because a record that cannot be decoded must not claim its key. The work is without the payload.
-    fn keyed<'w>(
+    /// decodes, because a record that cannot be decoded must not claim its key.
+    fn work_or_rejection<'w>(
         &self,
         id: &RecordId,
-        texts: Texts<'_>,
+        texts: Texts<'w>,
         job: impl FnOnce(&str) -> Result<Job<'w>, Rejection>,
     ) -> Result<Work<'w>, Rejection> {
         let payload = texts.payload;
@@ -197,7 +82,7 @@ impl<'a> Extraction<'a> {
             }
         };
         let fingerprint = self.fingerprint(&mut views)?;
-        Ok(Work::Keyed { key, fingerprint, payload: "", job: job(payload)? })
+        Ok(Work::Keyed { key, fingerprint, payload, job: job(payload)? })
     }
 
     /// The key of a record and its parts, for [`inspect`](crate::keys::inspect).
@@ -226,7 +111,7 @@ impl<'a> Extraction<'a> {
         &self,
         identity: Option<Result<Vec<&str>, Rejection>>,
         views: &mut Views<'_>,
-    ) -> Result<Found, Missing> {
+    ) -> Result<(Key, Option<Selection>), Missing> {
         match (&self.operation.key, identity) {
             (Some(selector), _) => self.select(selector, views),
             (None, None) => self.select(&self.operation.whole, views),
@@ -237,7 +122,11 @@ impl<'a> Extraction<'a> {
         }
     }
 
-    fn select(&self, selector: &Selector, views: &mut Views<'_>) -> Result<Found, Missing> {
+    fn select(
+        &self,
+        selector: &Selector,
+        views: &mut Views<'_>,
+    ) -> Result<(Key, Option<Selection>), Missing> {
         let text = views.text(selector.view);
         let form = (&self.operation.key_format, &self.scope());
         let made = selector.key(text, || views.document(selector.view), form);
@@ -268,7 +157,7 @@ impl<'a> Extraction<'a> {
         self.operation.key_format.identity(&self.scope(), &parts)
     }
 
-    fn scope(&self) -> Scope<'_> {
+    pub(crate) fn scope(&self) -> Scope<'_> {
         Scope { operation: &self.operation.name, tenant: self.tenant }
     }
 
@@ -348,7 +237,3 @@ impl<'a> Views<'a> {
         parsed.get_or_insert_with(read).as_ref().map_err(Clone::clone)
     }
 }
-
-#[cfg(test)]
-#[path = "find_key_tests.rs"]
-mod tests;

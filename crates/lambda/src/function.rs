@@ -8,7 +8,7 @@ use std::{
 
 use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{
-    clock::{BoxFuture, Timestamp},
+    clock::BoxFuture,
     failure::Failure,
     outcome::Outcome,
     policy::{OnConflict, OnOutage},
@@ -23,9 +23,9 @@ use tower_service::Service;
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
-    divert::Sinks,
+    divert::{Sinks, end_of_work},
     error::InvocationError,
-    find_key::{Extraction, Keyed},
+    find_key::Extraction,
     rejection::Rejection,
     route::Route,
     source::{Event, EventSource, Record, RecordEnd, all_or_error, hidden_with, share_arns},
@@ -146,23 +146,13 @@ impl Inner {
         other: &Route,
         invoked: &Arc<Invoked>,
     ) -> (Vec<Record<'e>>, Vec<RecordEnd>) {
-        let context = invoked.context();
-        let delivery = |record: &Record<'_>| Delivery {
-            record: record.id.clone(),
-            delivered: invoked.delivers(record, false),
-            group: None,
-            receives: 0,
-            work: Work::Reject(Rejection::NoOperation.into()),
-            lets_pass: false,
+        let delivery = |record: &Record<'_>| {
+            let work = Work::Reject(Rejection::NoOperation.into());
+            Delivery::alone(record.id.clone(), invoked.delivers(record, false), work)
         };
-        let batch = Batch {
-            operation: "",
-            deliveries: records.iter().map(delivery).collect(),
-            policy: &other.policy,
-            request_id: Some(&context.request_id),
-            invocation_deadline: invoked.deadline(),
-            pace: &other.prepared.pace,
-        };
+        let batch = Batch::for_operation("", &other.policy, &other.prepared.pace)
+            .within(Some(&invoked.context().request_id), invoked.deadline())
+            .with(records.iter().map(delivery).collect());
         let outcomes = self.engine.run(batch).await;
         (records, outcomes.into_iter().map(RecordEnd::from).collect())
     }
@@ -180,37 +170,18 @@ impl Inner {
         share_arns(&mut records);
         let extraction =
             Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
-        let work = |record: &Record<'_>| {
-            extraction.work_of(record, |payload| route.job(payload, record.format))
-        };
-        let works: Vec<Work<'_>> = records.iter().map(work).collect();
-        let keys = if route.settings.has_sink() {
-            // A record that is diverted is identified by its key, its fingerprint and its content.
-            works.iter().map(Keyed::of).collect()
-        } else {
-            Extraction::forget_payloads(&mut records, &works);
-            Vec::new()
-        };
         // The trace of an invocation is that of its record if the record caused the invocation alone.
         let is_cause = route.source.about().is_cause_of_invocation && records.len() == 1;
         let mut whole = None;
-        let deliveries = records
-            .iter()
-            .zip(works)
-            .map(|(record, work)| {
-                let kept = route.kept(event, record, context, &mut whole);
-                let delivered = invoked.delivers(record, is_cause).kept(kept);
-                Extraction::delivery(record, delivered, work, &route.settings)
-            })
-            .collect();
-        let batch = Batch {
-            operation: &route.prepared.name,
-            deliveries,
-            policy: &route.policy,
-            request_id: Some(&context.request_id),
-            invocation_deadline: invoked.deadline(),
-            pace: &route.prepared.pace,
-        };
+        let deliveries = records.iter().map(|record| {
+            let kept = route.kept(event, record, context, &mut whole);
+            let delivered = invoked.delivers(record, is_cause).kept(kept);
+            route.delivery(record, delivered, &extraction)
+        });
+        let end_of_work = end_of_work(&route.settings, begun, invoked.deadline());
+        let batch = Batch::for_operation(&route.prepared.name, &route.policy, &route.prepared.pace)
+            .within(Some(&context.request_id), end_of_work)
+            .with(deliveries.collect());
         let outcomes = self.engine.run(batch).await;
         let hooks = async {
             if let Some(hook) = &route.settings.on_busy {
@@ -218,28 +189,13 @@ impl Inner {
                 hook.call_for_busy(clock, invoked.deadline(), &records, &outcomes).await;
             }
         };
-        let sinks = self.sinks(route, &extraction, begun, invoked);
-        let ((), diverted) = join(hooks, sinks.call(&records, &keys, &outcomes)).await;
+        let sinks = Sinks::new(&self.engine, route, &extraction, begun, invoked.deadline());
+        let ((), diverted) = join(hooks, sinks.call(&records, &outcomes)).await;
         let ended = outcomes.into_iter().enumerate();
         let ended =
             ended.map(|(at, outcome)| RecordEnd { outcome, is_diverted: diverted.contains(&at) });
         let ended = ended.collect();
         (records, ended)
-    }
-
-    /// The sinks of a route, in an invocation that has `begun`.
-    fn sinks<'a>(
-        &'a self,
-        route: &'a Route,
-        extraction: &'a Extraction<'a>,
-        begun: Timestamp,
-        invoked: &Invoked,
-    ) -> Sinks<'a> {
-        let end = invoked.deadline();
-        let end = end.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
-        let until = Sinks::until(begun, end);
-        let volatile = route.source.volatile();
-        Sinks { engine: &self.engine, extraction, settings: &route.settings, volatile, until }
     }
 
     /// Processes the record of an event that has this key, once more: `left` was found under it. `None` if the event has no such
@@ -271,24 +227,18 @@ impl Inner {
                 let kept = left.payload.clone();
                 let is_cause = route.source.about().is_cause_of_invocation;
                 let delivered = invoked.delivers(record, is_cause).kept(kept);
-                let work = extraction.work_of(record, |payload| route.job(payload, record.format));
-                let delivery = Extraction::delivery(record, delivered, work, &route.settings);
+                let delivery = route.delivery(record, delivered, &extraction);
                 (delivery.work.key() == Some(key)).then_some((record, delivery))
             });
             let Some((record, delivery)) = delivery else { continue };
-            let keys = [Keyed::of(&delivery.work)];
-            let batch = Batch {
-                operation: &route.prepared.name,
-                deliveries: vec![Delivery { group: None, ..delivery }],
-                policy: &policy,
-                request_id,
-                invocation_deadline: invoked.deadline(),
-                pace: &route.prepared.pace,
-            };
             let begun = self.engine.clock().now();
+            let end_of_work = end_of_work(&route.settings, begun, invoked.deadline());
+            let batch = Batch::for_operation(&route.prepared.name, &policy, &route.prepared.pace)
+                .within(request_id, end_of_work)
+                .with(vec![delivery.in_group(None)]);
             let outcomes = self.engine.run(batch).await;
-            let sinks = self.sinks(route, &extraction, begun, invoked);
-            sinks.call(std::slice::from_ref(record), &keys, &outcomes).await;
+            let sinks = Sinks::new(&self.engine, route, &extraction, begun, invoked.deadline());
+            sinks.call(std::slice::from_ref(record), &outcomes).await;
             return outcomes.into_iter().next();
         }
         None

@@ -167,6 +167,7 @@ impl FunctionBuilder {
             routes.iter().filter(is_direct).map(|route| Arc::clone(&route.prepared.name)).collect();
         for route in &mut routes {
             route.keeps_result = asked.contains(&route.prepared.name);
+            route.warn_of_dropped_result();
         }
         let (last, mut routes): (Vec<_>, Vec<_>) =
             routes.into_iter().partition(|route| route.source.answers_its_caller());

@@ -278,6 +278,9 @@ pub(crate) trait ErasedHandler: Send + Sync {
 
     /// Whether its result is `()`.
     fn returns_nothing(&self) -> bool;
+
+    /// Whether it returns a result that it does not keep.
+    fn drops_result(&self) -> bool;
 }
 
 pub(crate) struct Typed<H, T, R> {
@@ -316,5 +319,9 @@ where
 
     fn returns_nothing(&self) -> bool {
         TypeId::of::<R::Value>() == TypeId::of::<()>()
+    }
+
+    fn drops_result(&self) -> bool {
+        !R::IS_KEPT && !self.returns_nothing()
     }
 }

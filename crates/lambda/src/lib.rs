@@ -411,7 +411,6 @@ pub mod error;
 mod find_key;
 mod function;
 mod function_builder;
-mod guarded;
 pub mod guide;
 pub mod handler;
 #[cfg(feature = "http")]
@@ -424,6 +423,7 @@ mod operation;
 pub mod outbox;
 pub mod recovery;
 mod rejection;
+mod result;
 mod route;
 pub mod source;
 pub mod store;

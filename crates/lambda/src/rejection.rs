@@ -132,12 +132,15 @@ pub enum Rejection {
     },
     /// The payload does not fit the handler's type.
     #[error(
-        "the payload does not fit the handler's type `{expected}` \
-         (at line {line}, column {column}); correct the producer or the type"
+        "the payload does not fit the handler's type `{expected}`{} (line {line}, column {column}); correct the producer or \
+         the type", at(.path)
     )]
     Decode {
         /// The handler's type.
         expected: &'static str,
+        /// The member, such as `customer.lines[2].price`, by names that the type declares; `*` is any other. Empty if the whole
+        /// payload does not fit.
+        path: String,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
@@ -152,6 +155,11 @@ pub enum Rejection {
     /// Code outside this crate rejected the record, with a reason of another type.
     #[error(transparent)]
     Other(Rejected),
+}
+
+/// The member that does not fit.
+fn at(path: &str) -> String {
+    if path.is_empty() { String::new() } else { format!(" in `{path}`") }
 }
 
 /// What is wrong with a payload that is not in this envelope, and what to do.

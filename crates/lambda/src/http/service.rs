@@ -4,7 +4,7 @@ use std::{
     any::Any,
     fmt,
     panic::AssertUnwindSafe,
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -31,6 +31,7 @@ use crate::{
     deadline::{Read, invocation_deadline},
     find_key::Extraction,
     rejection::Rejection,
+    result::Bypass,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first
@@ -47,8 +48,8 @@ pub struct HttpService<S> {
     settings: Arc<LayerSettings>,
 }
 
-/// What the service returned, which does not go through the engine.
-type Slot<E> = Arc<Mutex<Option<Result<Response<Body>, HandlerError<E>>>>>;
+/// What the service returned.
+type Returning<E> = Bypass<Result<Response<Body>, HandlerError<E>>>;
 
 impl<S> HttpService<S> {
     pub(super) const fn new(inner: S, settings: Arc<LayerSettings>) -> Self {
@@ -142,30 +143,18 @@ impl LayerSettings {
         // A copy, because the handler consumes the request; only if an expression reads the body.
         let reads_body = self.operation.names_key() || self.operation.fingerprint.is_some();
         let body = if reads_body { request.body().clone() } else { Body::Empty };
-        let slot = Slot::default();
+        let returning = Returning::default();
         let invoked = context.cloned().map(Invoked::without_event);
         let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
         let cookies = request_key.cookies;
-        let work = self.work(&request_key, &body, self.job(inner, request, &slot, cookies));
-        let record = request_key.id.clone();
-        let batch = Batch {
-            operation: &self.operation.name,
-            deliveries: vec![Delivery {
-                record,
-                delivered,
-                group: None,
-                receives: 0,
-                work,
-                lets_pass: false,
-            }],
-            policy: if is_invoked { &self.operation.policy } else { &self.outside },
-            request_id: request_id.as_deref(),
-            invocation_deadline,
-            pace: &self.operation.pace,
-        };
+        let work =
+            self.work(&request_key, &body, self.job(inner, request, returning.clone(), cookies));
+        let policy = if is_invoked { &self.operation.policy } else { &self.outside };
+        let batch = Batch::for_operation(&self.operation.name, policy, &self.operation.pace)
+            .within(request_id.as_deref(), invocation_deadline)
+            .with(vec![Delivery::alone(request_key.id.clone(), delivered, work)]);
         let outcome = self.engine.run(batch).await.pop();
-        let returned = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        self.respond(outcome, returned, cookies)
+        self.respond(outcome, returning.take(), cookies)
     }
 
     /// Calls the user's hook. The inner error is the user's answer, the outer one is for a panic.
@@ -178,13 +167,13 @@ impl LayerSettings {
             .map_err(|_| self.unknown(&UnknownCaller::VerifyPanicked))
     }
 
-    /// The handler's call. What it returns goes into `slot`, and the engine gets only the JSON to
+    /// The handler's call. What it returns goes into `returning`, and the engine gets only the JSON to
     /// keep.
     fn job<'j, S, B>(
         &self,
         mut inner: S,
         request: Request,
-        slot: &Slot<S::Error>,
+        returning: Returning<S::Error>,
         cookies: Cookies,
     ) -> Job<'j>
     where
@@ -195,11 +184,8 @@ impl LayerSettings {
         B: http_body::Body + From<Vec<u8>> + Send + 'static,
         B::Data: Send,
     {
-        let (slot, keeps) = (Arc::clone(slot), Arc::clone(&self.options.keeps));
+        let keeps = Arc::clone(&self.options.keeps);
         let not_replayed = self.options.not_replayed.clone();
-        let put = move |returned| {
-            *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(returned);
-        };
         Box::new(move |call| {
             Box::pin(async move {
                 let mut request = request.map(given_on::<B>);
@@ -209,7 +195,7 @@ impl LayerSettings {
                     Err(error) => {
                         let error = HandlerError::new(error);
                         let failure = error.failure();
-                        put(Err(error));
+                        returning.put(Err(error));
                         return Err(failure);
                     }
                 };
@@ -224,7 +210,7 @@ impl LayerSettings {
                 };
                 let kept =
                     is_kept(response.status()).then(|| to_json(&response, cookies, &not_replayed));
-                put(Ok(response));
+                returning.put(Ok(response));
                 match kept {
                     None => Ok(Returned::Declined),
                     Some(json) => {

@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future, ready},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use futures_util::FutureExt as _;
@@ -11,7 +11,6 @@ use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
-    record::Json,
 };
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Returned, Work},
@@ -22,7 +21,6 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     call::Invoked,
-    decode::{Format, decode},
     error::{ConfigError, ResultLost, RunError},
     find_key::{Extraction, Texts},
     handler::{CallResult, serialized},
@@ -32,6 +30,7 @@ use crate::{
     },
     names::EntryPoint,
     operation::{Operation, Prepared},
+    result::{Bypass, ResultFrom, decoded, result_of},
 };
 
 impl Idempotency {
@@ -275,36 +274,24 @@ where
     Fut: Future<Output = Result<R, E>> + Send + 'a,
     E: Into<Failure> + 'a,
 {
-    let receives = task.receives;
-    // The caller gets the value itself; the engine and the store get its JSON.
-    let slot = Arc::new(Mutex::new(None));
-    let returned = Arc::clone(&slot);
-    let returned = move |value| *returned.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    let returned = Bypass::default();
     let delivered = task.invoked.map(Invoked::without_record).unwrap_or_default();
-    let delivered = delivered.receives(Some(receives));
-    let job = job(operation, function, returned);
+    let delivered = delivered.receives(Some(task.receives));
+    let job = job(operation, function, returned.clone());
     let extraction = Extraction { operation, tenant: task.tenant };
     let work = work(engine, &extraction, &task.record, task.payload, job)?;
-    let (record, group, lets_pass) = (task.record, None, false);
-    let batch = Batch {
-        operation: &operation.name,
-        deliveries: vec![Delivery { record, delivered, group, receives, work, lets_pass }],
-        policy: &operation.policy,
-        request_id: task.request_id,
-        invocation_deadline: task.invocation_deadline,
-        pace: &operation.pace,
-    };
-    Ok(engine.run_once(batch).map(move |mut outcomes| {
-        let value = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
-        answer(outcomes.pop(), value)
-    }))
+    let batch = Batch::for_operation(&operation.name, &operation.policy, &operation.pace)
+        .within(task.request_id, task.invocation_deadline)
+        .with(vec![Delivery::alone(task.record, delivered, work)]);
+    let running = engine.run_once(batch);
+    Ok(running.map(move |mut outcomes| answer(outcomes.pop(), returned.take())))
 }
 
-/// A call of `function`, whose value `returned` gets.
+/// A call of `function`, whose value goes into `returned`.
 pub(crate) fn job<'a, R, Fut, E>(
     operation: &'a Prepared,
     function: impl FnOnce(Call) -> Fut + Send + 'a,
-    returned: impl FnOnce(Option<R>) + Send + 'a,
+    returned: Bypass<R>,
 ) -> Job<'a>
 where
     R: Serialize + Send + 'a,
@@ -320,7 +307,7 @@ where
                 }
                 kept => kept,
             };
-            returned(Some(value));
+            returned.put(value);
             Ok(kept)
         })
     })
@@ -368,51 +355,6 @@ pub(crate) fn answer<R: DeserializeOwned>(
         done_at: completion.and_then(|completion| completion.done_at),
         answers_until: completion.map(|completion| completion.answers_until),
     })
-}
-
-/// The result of work that is done, as JSON text, if there is one.
-pub(crate) enum ResultFrom {
-    /// The handler returned it in this call.
-    Now(Option<Json>),
-    /// It was kept.
-    Earlier(Option<Json>),
-}
-
-/// The result for the caller of this outcome, or why there is none.
-pub(crate) fn result_of(outcome: Option<Outcome>) -> Result<ResultFrom, RunError> {
-    Err(match outcome {
-        Some(
-            Outcome::Executed { result, .. }
-            | Outcome::Unprotected { result, .. }
-            | Outcome::CompletionLost { result, .. },
-        ) => return Ok(ResultFrom::Now(result)),
-        Some(
-            Outcome::Replayed { result, .. }
-            | Outcome::Superseded { result, .. }
-            | Outcome::Coalesced { result, .. },
-        ) => return Ok(ResultFrom::Earlier(result)),
-        Some(Outcome::Failed { failure, .. }) => RunError::Failed(failure),
-        Some(Outcome::PermanentlyFailed { error_type, .. }) => {
-            RunError::PermanentlyFailed { error_type }
-        }
-        Some(Outcome::Busy { until }) => RunError::Busy { until },
-        Some(Outcome::Mismatch) => RunError::Mismatch,
-        Some(Outcome::Foreign(foreign)) => RunError::Foreign(foreign),
-        Some(Outcome::Rejected(rejected)) => RunError::Rejected(rejected.into()),
-        Some(Outcome::Unavailable(error) | Outcome::Uncommitted { error }) => {
-            RunError::Store(error)
-        }
-        Some(Outcome::Unsent { error, .. }) => RunError::Unsent(error),
-        Some(Outcome::Fenced) => RunError::Fenced,
-        Some(Outcome::TimedOut { .. } | Outcome::Returned(_)) | None => RunError::OutOfTime,
-        Some(_) => RunError::ResultLost(ResultLost::Unknown),
-    })
-}
-
-/// Decodes a result that an earlier call kept.
-pub(crate) fn decoded<R: DeserializeOwned>(result: Option<Json>) -> Result<R, RunError> {
-    let json = result.ok_or(RunError::ResultLost(ResultLost::NotKept))?;
-    decode(&json, Format::Json).map_err(|_| RunError::ResultLost(ResultLost::OtherType))
 }
 
 #[cfg(test)]

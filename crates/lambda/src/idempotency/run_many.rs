@@ -2,7 +2,7 @@
 
 use std::{
     future::{Future, ready},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
 use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
@@ -23,6 +23,7 @@ use crate::{
         run_context::{IntoRunContext, RunContext},
     },
     operation::{Operation, Prepared},
+    result::Bypass,
 };
 
 impl Idempotency {
@@ -117,52 +118,33 @@ impl Idempotency {
         Fut: Future<Output = Result<R, E>> + Send,
         E: Into<Failure>,
     {
+        let mut policy = operation.policy.clone();
+        policy.concurrency = context.concurrency().unwrap_or(policy.concurrency);
         let texts: Vec<_> = payloads.iter().map(serde_json::to_string).collect();
-        // The caller gets the values themselves; the engine and the store get their JSON.
-        let values: Vec<Mutex<Option<R>>> = payloads.iter().map(|_| Mutex::default()).collect();
+        let values: Vec<Bypass<R>> = payloads.iter().map(|_| Bypass::default()).collect();
         let extraction = Extraction { operation, tenant: context.tenant() };
-        let receives = context.receives();
         let mut deliveries = Vec::with_capacity(payloads.len());
         let mut refused = Vec::with_capacity(payloads.len());
         for ((payload, text), value) in payloads.into_iter().zip(&texts).zip(&values) {
             let record = RecordId::new("run", Arc::clone(&operation.name));
-            let returned = move |returned| {
-                *value.lock().unwrap_or_else(PoisonError::into_inner) = returned;
-            };
-            let job = job(operation, move |call| function(payload, call), returned);
+            let job = job(operation, move |call| function(payload, call), value.clone());
             let text = text.as_deref().map_err(|_| RunError::Unserializable);
             let work = text.and_then(|text| work(&self.engine, &extraction, &record, text, job));
             let invoked = context.invoked(&self.last_invoked);
             let delivered = invoked.map(Invoked::without_record).unwrap_or_default();
-            let delivered = delivered.receives(Some(receives));
-            let delivery = |work| Delivery {
-                record,
-                delivered,
-                group: None,
-                receives,
-                work,
-                lets_pass: false,
-            };
+            let delivered = delivered.receives(Some(context.receives()));
+            let delivery = |work| Delivery::alone(record, delivered, work);
             refused.push(work.map(|work| deliveries.push(delivery(work))).err());
         }
-        let mut policy = operation.policy.clone();
-        policy.concurrency = context.concurrency().unwrap_or(policy.concurrency);
-        let batch = Batch {
-            operation: &operation.name,
-            deliveries,
-            policy: &policy,
-            request_id: context.request_id(),
-            invocation_deadline: context.invocation_deadline(self.engine.clock().now()),
-            pace: &operation.pace,
-        };
+        let deadline = context.invocation_deadline(self.engine.clock().now());
+        let batch = Batch::for_operation(&operation.name, &policy, &operation.pace)
+            .within(context.request_id(), deadline)
+            .with(deliveries);
         let outcomes = self.engine.run_once(batch).await;
         let mut outcomes = outcomes.into_iter();
         let answers = refused.into_iter().zip(values).map(|(refused, value)| match refused {
             Some(refused) => Err(refused),
-            None => {
-                let value = value.into_inner().unwrap_or_else(PoisonError::into_inner);
-                answer(outcomes.next(), value)
-            }
+            None => answer(outcomes.next(), value.take()),
         });
         answers.collect()
     }

@@ -1,4 +1,4 @@
-//! Direct invocations: their key, and what their caller gets.
+//! What the caller of a direct invocation gets.
 
 use std::borrow::Cow;
 
@@ -7,32 +7,12 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Route;
 use crate::{
-    error::{ConfigError, ResultLost, RunError},
-    idempotency::run::{ResultFrom, result_of},
+    error::{ResultLost, RunError},
+    result::{ResultFrom, result_of},
     source::Event,
 };
 
 impl Route {
-    /// Refuses direct invocations without a key that their user chose.
-    pub(super) fn chooses_key(&self) -> Result<(), ConfigError> {
-        if !self.source.answers_its_caller() {
-            return Ok(());
-        }
-        let name = &self.prepared.name;
-        match (self.settings.by_request_id, self.prepared.names_key()) {
-            (false, true) | (true, false) => Ok(()),
-            (false, false) => Err(ConfigError::key(format!(
-                "operation `{name}` takes direct invocations, which have no default key; choose one with `.key(\"...\")` \
-                 (`\"@\"` is the whole event), or, if Lambda alone repeats them, because they are asynchronous, take them \
-                 with `Invoke::by_request_id()`"
-            ))),
-            (true, true) => Err(ConfigError::key(format!(
-                "operation `{name}` has a key, and its source is `Invoke::by_request_id()`, which has no effect beside it; \
-                 write `Invoke::new()`, or leave the key out"
-            ))),
-        }
-    }
-
     /// The answer to an event with this outcome: the handler's result, now or earlier, or why there is none.
     pub(crate) fn answer(
         &self,

@@ -1,24 +1,26 @@
-//! A source with the operation and the handler of its records: what is checked before the first event.
+//! A source with the operation and the handler of its records.
 
-mod agreement;
+mod checks;
 mod direct;
-mod payload_type;
-mod volatile;
+
+pub(crate) use checks::Draft;
 
 use std::sync::Arc;
 
 use lambda_idempotency_core::policy::Policy;
-use lambda_idempotency_engine::batch::{Engine, Job};
-use lambda_idempotency_keys::View;
+use lambda_idempotency_engine::{
+    batch::{Delivery, Job, Work},
+    delivered::Delivered,
+};
 
 use crate::{
     decode::Format,
-    error::ConfigError,
+    find_key::Extraction,
     handler::ErasedHandler,
     names::HandlerType,
     operation::{Operation, Prepared},
     rejection::Rejection,
-    source::{Envelope, Event, EventSource, Parts, Record, Settings, records_of},
+    source::{Event, EventSource, Record, Settings, records_of},
 };
 
 /// A source, and what is done with its records.
@@ -32,65 +34,6 @@ pub(crate) struct Route {
     pub(crate) handler_type: HandlerType,
     /// Whether a result that is not `()` is kept, because the caller of a direct invocation gets it.
     pub(crate) keeps_result: bool,
-}
-
-/// A route that has not been checked.
-pub(crate) struct Draft {
-    pub(crate) source: Parts,
-    pub(crate) operation: Operation,
-    pub(crate) handler: Arc<dyn ErasedHandler>,
-    pub(crate) handler_type: HandlerType,
-    /// The name of the type that the handler takes.
-    pub(crate) payload: &'static str,
-}
-
-impl Draft {
-    /// Compiles the operation for its source, and refuses what cannot work there.
-    pub(crate) fn checked(self, engine: &Engine) -> Result<Route, ConfigError> {
-        self.takes_records()?;
-        let Self {
-            source: Parts { events: source, settings },
-            operation,
-            handler,
-            handler_type,
-            ..
-        } = self;
-        if let Some(problem) = settings.mistake(source.name()) {
-            let name = operation.name();
-            return Err(ConfigError::source(format!("operation `{name}`: {problem}")));
-        }
-        if settings.returns_whole_batch && !source.has_partial_responses() {
-            return Err(ConfigError::source(format!(
-                "operation `{}`: `.without_partial_responses()` has no effect for {} from {}, which has none; remove it",
-                operation.name(),
-                source.name(),
-                source.origin()
-            )));
-        }
-        let prepared = operation.prepared_for(&settings).map_err(|mistake| match mistake {
-            // The expression may be the source's own.
-            ConfigError::Key(problem) => ConfigError::key(format!("{}: {problem}", source.name())),
-            other => other,
-        })?;
-        let mut policy = prepared.policy.clone();
-        policy.on_conflict = prepared.on_conflict.unwrap_or_else(|| source.conflict());
-        let route = Route {
-            source,
-            settings,
-            operation,
-            prepared,
-            policy,
-            handler,
-            handler_type,
-            keeps_result: false,
-        };
-        route.chooses_key()?;
-        route.refuse_volatile()?;
-        route.tells_notifications_apart()?;
-        route.prepared.names_what_it_excludes()?;
-        route.prepared.commits_with(engine)?;
-        Ok(route)
-    }
 }
 
 impl Route {
@@ -110,8 +53,41 @@ impl Route {
         records
     }
 
+    /// The delivery of a record.
+    pub(crate) fn delivery<'r>(
+        &'r self,
+        record: &'r Record<'_>,
+        delivered: Delivered,
+        extraction: &Extraction<'_>,
+    ) -> Delivery<'r> {
+        let work = match &record.payload {
+            Ok(payload) => extraction.work(&record.id, record.texts(payload), |payload| {
+                self.job(payload, record.format)
+            }),
+            Err(rejection) => Work::Reject(rejection.clone().into()),
+        };
+        let sink = match work {
+            Work::Reject(_) => &self.settings.bad_records,
+            _ => &self.settings.failures,
+        };
+        let (group, has_sink) = (record.group.clone(), sink.is_some());
+        Delivery::alone(record.id.clone(), delivered, work).in_group(group).letting_pass(has_sink)
+    }
+
+    /// Says at the start that the handler's results go nowhere.
+    pub(crate) fn warn_of_dropped_result(&self) {
+        if self.handler.drops_result() && !self.keeps_result {
+            tracing::warn!(
+                operation = &*self.prepared.name,
+                source = self.source.name(),
+                "the handler returns a result that nobody gets: this source ignores it, and it is not kept; return `()`, or \
+                 keep it with `keep_result(..)` for duplicates and `kept_result`"
+            );
+        }
+    }
+
     /// The handler's call for a payload.
-    pub(crate) fn job(&self, payload: &str, format: Format) -> Result<Job<'_>, Rejection> {
+    fn job(&self, payload: &str, format: Format) -> Result<Job<'_>, Rejection> {
         let format = match format {
             Format::Text if self.prepared.reads_payload() => Format::JsonText,
             format => format,
@@ -128,36 +104,6 @@ impl Route {
         };
         let names: Vec<&str> = self.settings.filter_names().collect();
         if names.is_empty() { source } else { format!("{source} from {}", names.join(", ")) }
-    }
-
-    /// Refuses keys that do not tell apart the notifications in one message: S3 may put several into one. With one key for
-    /// several notifications only the first would be processed, and the others answered from its record. With a key for
-    /// each, a handler that gets the whole message would process all of them each time.
-    fn tells_notifications_apart(&self) -> Result<(), ConfigError> {
-        if !self.settings.envelopes.contains(&Envelope::S3) {
-            return Ok(());
-        }
-        let (prepared, name) = (&self.prepared, self.operation.name());
-        if self.settings.whole_record {
-            // Any key is of the whole message then.
-            if prepared.names_key() {
-                return Ok(());
-            }
-            return Err(ConfigError::source(format!(
-                "operation `{name}` has a source with `.whole_record()` and `.envelope(Envelope::S3)`, and S3 may put \
-                 several notifications into one message: each has a key of its own, and the handler would get the whole \
-                 message for each; name a key of the message, such as `.key(\"messageId\")`, or leave `.whole_record()` out"
-            )));
-        }
-        match prepared.key.as_ref().filter(|key| key.view == View::Record) {
-            None => Ok(()),
-            Some(key) => Err(ConfigError::key(format!(
-                "the key of operation `{name}` reads the whole message, with `{}`, and S3 may put several \
-                 notifications into one: they would have one key, and only the first would be processed; select the key \
-                 from the notification, such as `s3.object.key`, or take the message as one record with `.whole_record()`",
-                key.text
-            ))),
-        }
     }
 }
 

@@ -54,6 +54,10 @@ pub enum DivertReason {
         /// How often the handler failed for this key.
         failed_attempts: u32,
     },
+    /// Its handler was stopped at its deadline, and [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes
+    /// that permanent. A later delivery has a [`PermanentFailure`](Self::PermanentFailure) instead.
+    #[error("its handler was stopped at its deadline, which fails the key permanently")]
+    TimedOut,
     /// Its key was used before with another payload: the fingerprints differ.
     #[error("its key was used before with another payload: the fingerprints differ")]
     Mismatch,
@@ -71,7 +75,7 @@ impl DivertReason {
             }
             Outcome::Mismatch => return Some(Self::Mismatch),
             Outcome::Rejected(rejected) => return Some(Self::BadRecord(rejected.clone())),
-            // Also a timeout that is permanent: no time is left, and the next delivery finds the failure.
+            Outcome::TimedOut { permanent: true } => return Some(Self::TimedOut),
             _ => return None,
         };
         Some(Self::PermanentFailure { error_type, failed_attempts })

@@ -67,7 +67,12 @@ fn errors(case: &Path, library: &Path) -> String {
         for child in error["children"].as_array().unwrap() {
             let (level, message) = (child["level"].as_str().unwrap(), child["message"].as_str());
             let message = message.unwrap().lines().map(str::trim).collect::<Vec<_>>().join(", ");
-            let is_of_library = ["required", "method defined here", "the full name for the type", "consider using `--verbose`"];
+            let is_of_library = [
+                "required",
+                "method defined here",
+                "the full name for the type",
+                "consider using `--verbose`",
+            ];
             if !is_of_library.iter().any(|it| message.starts_with(it)) {
                 text += &format!("  = {level}: {message}\n");
             }
