@@ -70,8 +70,8 @@
 //! again](crate::guide::failure_modes#diverting-records), which matters for SNS, S3, EventBridge and Scheduler. It may get a record again: when the batch is delivered again, or when the worker dies before the
 //! response. So let a queue, a bucket or a table recognise the id. Copies in one event are given to it once.
 //!
-//! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline. The records behind
-//! such a record in its order group do not wait for the sink. A sink that returns an error, panics or takes too long has not
+//! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline, and have two seconds
+//! of it at least, or a fifth. The records behind such a record in its order group do not wait for the sink. A sink that returns an error, panics or takes too long has not
 //! taken the record, which returns to its source.
 //!
 //! A record that runs without a claim (because it has no key or the store was unavailable, and a policy is to run it

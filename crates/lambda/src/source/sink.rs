@@ -54,7 +54,7 @@ pub enum DivertReason {
         /// How often the handler failed for this key.
         failed_attempts: u32,
     },
-    /// Its handler was stopped at its deadline, and [`OnTimeout::FailPermanently`](crate::OnTimeout::FailPermanently) makes
+    /// Its handler was stopped at its deadline, and [`OnTimeout::FailPermanently`](crate::policy::OnTimeout::FailPermanently) makes
     /// that permanent. A later delivery has a [`PermanentFailure`](Self::PermanentFailure) instead.
     #[error("its handler was stopped at its deadline, which fails the key permanently")]
     TimedOut,

@@ -11,14 +11,15 @@ use std::{
 use lambda_idempotency::{
     Failure,
     observe::TracingObserver,
-    source::{DivertedRecord, Sqs},
+    policy::OnTimeout,
+    source::{DivertReason, DivertedRecord, Sqs},
 };
 use lambda_idempotency_core::clock::Clock as _;
 
 use crate::{
     diverting_failures::{Aside, index},
     secrets_capture::Captured,
-    support::{World, batch, order},
+    support::{World, batch, ids, order, serve},
 };
 
 /// The log of an order that fails permanently.
@@ -109,19 +110,76 @@ async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
     let took = world.clock.now().since(begun);
     assert_eq!(took, Duration::from_millis(29_750), "the answer is in time");
     drop(guard);
-    let late = "the sink did not return before the invocation's deadline";
+    let late = "the sink did not return within";
     assert!(captured.text().contains(late), "{}", captured.text());
     hangs.store(false, Ordering::Relaxed);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(aside.ids(), 2);
 }
 
-/// A handler that uses up its time leaves some for the sinks of other records.
+/// Sixteen sinks run at a time, and each round has its share of what is left.
+#[tokio::test]
+async fn sinks_that_hang_leave_time_for_those_behind_them() {
+    let (world, aside) = (World::new(), Aside::default());
+    let taking = aside.sink();
+    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
+        let taken = (&*diverted.record.id == "m-16").then(|| taking(diverted));
+        async move {
+            match taken {
+                Some(taken) => taken.await,
+                None => std::future::pending().await,
+            }
+        }
+    });
+    let function = world.on(source, &index());
+    let order = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "give up");
+    let returned = world.returned(&function, &batch((0..17).map(order))).await;
+    assert_eq!(returned.len(), 16);
+    assert_eq!(&*aside.records()[0].record.id, "m-16");
+}
+
+/// A sink that keeps the processor leaves no time: the log does not say that the others failed.
+#[tokio::test]
+async fn a_sink_that_was_not_called_has_not_failed() {
+    let world = World::new();
+    let clock = world.clock.clone();
+    let source = Sqs::new().divert(move |_: DivertedRecord| {
+        clock.advance(Duration::from_mins(1));
+        std::future::ready(Ok::<_, Failure>(()))
+    });
+    let captured = Captured::default();
+    let guard = captured.start();
+    let idempotency = world.idempotency().with_log(TracingObserver::new());
+    let function = idempotency.on(source, &index(), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "give up"), order("m-2", "b", "give up")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-2"]);
+    drop(guard);
+    let log = captured.text();
+    assert!(log.contains("the sink was not called, because no time was left"), "{log}");
+    assert!(!log.contains("the sink failed"), "{log}");
+}
+
+/// A handler that uses up its time leaves some for the sinks of other records, and for its own.
 #[tokio::test]
 async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
     let (world, aside) = (World::new(), Aside::default());
-    let function = world.on(Sqs::new().divert(aside.sink()), &index());
+    let (taking, clock) = (aside.sink(), world.clock.clone());
+    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
+        let (taken, clock) = (taking(diverted), clock.clone());
+        async move {
+            clock.sleep(Duration::from_millis(400)).await;
+            taken.await
+        }
+    });
+    let operation = index().on_timeout(OnTimeout::FailPermanently);
+    let function = world.on(source, &operation);
     let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert_eq!(aside.records().len(), 1);
+    let mut context = world.context();
+    context.deadline = world.clock.now().plus(Duration::from_secs(3)).as_millis();
+    let answer = world.clock.drive(serve(function, &event.to_string(), context)).await.unwrap();
+    let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
+    assert!(ids(&answer).is_empty(), "{answer}");
+    let reasons: Vec<_> = aside.records().into_iter().map(|record| record.reason).collect();
+    assert_eq!(reasons[0], DivertReason::TimedOut);
+    assert!(matches!(reasons[1], DivertReason::PermanentFailure { .. }), "{reasons:?}");
 }

@@ -7,12 +7,15 @@ use lambda_idempotency::{
     error::ResultLost,
     handler::keep_result,
     observe::{Observer, Report, ResultKept},
-    source::Sqs,
+    source::{Invoke, Sqs},
     store::Cache,
 };
 use serde_json::{Value, json};
 
-use crate::support::{Unserializable, World, batch, order};
+use crate::{
+    secrets_capture::Captured,
+    support::{Unserializable, World, batch, order},
+};
 
 fn place() -> Operation {
     Operation::new("place-order").key("id")
@@ -142,4 +145,21 @@ async fn work_whose_result_cannot_be_serialized_is_completed() {
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
     assert!(world.returned(&function, &event).await.is_empty());
     assert_eq!(*lost.0.lock().unwrap(), [ResultKept::Unserializable; 2]);
+}
+
+/// A direct invocation gets it, and a completion keeps it; elsewhere it goes nowhere.
+#[test]
+fn a_result_that_nobody_gets_is_said_at_the_start() {
+    let said = |build: &dyn Fn(&Idempotency)| {
+        let captured = Captured::default();
+        let guard = captured.start();
+        build(&World::new().idempotency());
+        drop(guard);
+        captured.text().contains("the handler returns a result that nobody gets")
+    };
+    let nothing = async |_: Value, _: Call| Ok::<_, Failure>(());
+    assert!(said(&|one| drop(one.on(Sqs::new(), &place(), confirm).unwrap())));
+    assert!(!said(&|one| drop(one.on(Sqs::new(), &place(), nothing).unwrap())));
+    assert!(!said(&|one| drop(one.on(Sqs::new(), &place(), keep_result(confirm)).unwrap())));
+    assert!(!said(&|one| drop(one.on((Sqs::new(), Invoke::new()), &place(), confirm).unwrap())));
 }
