@@ -1,4 +1,4 @@
-//! Puts aside the records that will never be processed: gives them to the user's sinks.
+//! Diverts the records that will never be processed: gives them to the sinks of the user.
 //!
 //! A sink is called once all records of its operation have their outcomes: so a sink that hangs or kills its process costs
 //! no handler its work. A record is acknowledged if its sink has returned `Ok`; otherwise its next delivery finds the same
@@ -118,7 +118,7 @@ impl<'a> Sinks<'a> {
         records: &[Record<'_>],
         rounds_left: usize,
     ) -> Option<Call<'a>> {
-        let result = self.put_aside(&call, records.get(call.first)?, rounds_left).await;
+        let result = self.divert(&call, records.get(call.first)?, rounds_left).await;
         for record in call.positions().filter_map(|at| records.get(at)) {
             self.log(record, &call, &result);
         }
@@ -179,7 +179,7 @@ impl<'a> Sinks<'a> {
     }
 
     /// Calls the sink. One round of calls, of `rounds_left`, has its share of the time.
-    async fn put_aside(
+    async fn divert(
         &self,
         call: &Call<'_>,
         record: &Record<'_>,
