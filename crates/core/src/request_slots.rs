@@ -68,11 +68,11 @@ pub enum Purpose {
 pub struct RequestSlots {
     slots: usize,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
+    state: Mutex<SlotsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SlotsState {
     /// The last request that ended had no answer.
     is_silent: bool,
     /// How many calls have come so far: the number of the next.
@@ -209,7 +209,7 @@ impl RequestSlots {
         }
     }
 
-    fn has_room(&self, state: &State, purpose: Purpose) -> bool {
+    fn has_room(&self, state: &SlotsState, purpose: Purpose) -> bool {
         let others = || state.taken.iter().filter(|taken| taken.purpose != Purpose::Settle).count();
         state.taken.len() < self.slots
             && (purpose == Purpose::Settle || others() < Self::most_of(self.slots, purpose))
@@ -242,12 +242,12 @@ impl RequestSlots {
     }
 
     // A panic cannot leave the state half-changed, so a poisoned lock is still sound.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SlotsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl SlotsState {
     const fn next_call(&mut self) -> u64 {
         self.calls = self.calls.wrapping_add(1);
         self.calls

@@ -54,7 +54,7 @@ use crate::{
     driver::Driver,
     machine::{FIRST_CALL, each, unanswered},
     observe::{Observer, Observers, TracingObserver},
-    parts::{Parts, Workers},
+    parts::{EngineParts, Workers},
     process::{Cache, Completed},
     store_calls,
 };
@@ -62,14 +62,14 @@ use crate::{
 /// Drives a store and handlers. Cheap to clone; clones share all.
 #[derive(Clone)]
 pub struct Engine {
-    parts: Parts,
+    parts: EngineParts,
 }
 
 impl Engine {
     /// An engine over a store, with the system clock and without observers.
     #[must_use]
     pub fn new(store: impl Store) -> Self {
-        let parts = Parts {
+        let parts = EngineParts {
             store: Arc::new(store),
             clock: Arc::new(SystemClock),
             sender: None,
@@ -177,7 +177,7 @@ impl Engine {
         self.parts.is_unprotected
     }
 
-    pub(crate) const fn parts(&self) -> &Parts {
+    pub(crate) const fn parts(&self) -> &EngineParts {
         &self.parts
     }
 

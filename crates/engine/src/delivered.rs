@@ -39,7 +39,7 @@ pub trait Invocation: Any + Send + Sync {
 #[derive(Clone, Default)]
 pub struct Delivered {
     invocation: Option<Arc<dyn Invocation>>,
-    record: Text,
+    record: RecordText,
     reads: Reads,
     /// How often, this time included; 0 if that is not known.
     receives: u32,
@@ -53,18 +53,18 @@ pub struct Delivered {
 
 /// The text of the record.
 #[derive(Clone, Default)]
-enum Text {
+enum RecordText {
     #[default]
     None,
     /// This part of the event.
-    Part(Part),
+    Part(EventRange),
     /// A copy.
     Own(Arc<str>),
 }
 
 /// A part of an event, which is never as large as 4 GB.
 #[derive(Clone, Copy)]
-struct Part {
+struct EventRange {
     start: u32,
     end: u32,
 }
@@ -152,8 +152,8 @@ impl Delivered {
     pub fn record(mut self, text: &str) -> Self {
         let event = self.invocation.as_deref().map(Invocation::event);
         self.record = match event.and_then(|event| part(event, text)) {
-            Some(part) => Text::Part(part),
-            None => Text::Own(Arc::from(text)),
+            Some(part) => RecordText::Part(part),
+            None => RecordText::Own(Arc::from(text)),
         };
         self
     }
@@ -221,12 +221,12 @@ impl Delivered {
     pub(crate) fn set_invocation(&mut self, invocation: Arc<dyn Invocation>) {
         // The text may be a part of the other one's event.
         let record = self.text().map(Arc::from);
-        self.record = record.map_or(Text::None, Text::Own);
+        self.record = record.map_or(RecordText::None, RecordText::Own);
         self.invocation = Some(invocation);
     }
 
     pub(crate) fn set_record(&mut self, text: &str) {
-        self.record = Text::Own(Arc::from(text));
+        self.record = RecordText::Own(Arc::from(text));
     }
 
     pub(crate) fn set_attribute(&mut self, name: &str, value: &str) {
@@ -244,9 +244,9 @@ impl Delivered {
 
     pub(crate) fn text(&self) -> Option<&str> {
         match &self.record {
-            Text::None => None,
-            Text::Part(part) => self.invocation()?.event().get(part.range()?),
-            Text::Own(text) => Some(text),
+            RecordText::None => None,
+            RecordText::Part(part) => self.invocation()?.event().get(part.range()?),
+            RecordText::Own(text) => Some(text),
         }
     }
 
@@ -270,19 +270,19 @@ impl Delivered {
     }
 }
 
-impl Part {
+impl EventRange {
     fn range(self) -> Option<Range<usize>> {
         Some(usize::try_from(self.start).ok()?..usize::try_from(self.end).ok()?)
     }
 }
 
 /// Where `text` is in `event`, if it is borrowed from it.
-fn part(event: &str, text: &str) -> Option<Part> {
+fn part(event: &str, text: &str) -> Option<EventRange> {
     let start = text.as_ptr().addr().checked_sub(event.as_ptr().addr())?;
     let range = start..start.checked_add(text.len())?;
     // The same bytes in the same position: not a text that was copied elsewhere.
     let found = event.get(range.clone())?;
-    let part = Part { start: range.start.try_into().ok()?, end: range.end.try_into().ok()? };
+    let part = EventRange { start: range.start.try_into().ok()?, end: range.end.try_into().ok()? };
     std::ptr::eq(found, text).then_some(part)
 }
 

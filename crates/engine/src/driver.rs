@@ -24,7 +24,7 @@ use crate::{
     delivery::Batch,
     machine::{Action, CallId, Input, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
-    parts::Parts,
+    parts::EngineParts,
     running::Polled,
     store_calls,
     surroundings::Surroundings,
@@ -35,7 +35,7 @@ use crate::{
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// A call of the store, or of the sender, that has ended.
-struct Called {
+struct FinishedCall {
     answer: Input,
     /// What is reported of a call of the store.
     of_store: Option<OfStore>,
@@ -50,7 +50,7 @@ struct OfStore {
 
 /// One batch on its way.
 pub(crate) struct Driver<'a> {
-    parts: &'a Parts,
+    parts: &'a EngineParts,
     /// What observers get at the end.
     end: BatchEnd<'a>,
     /// How many records had which outcome, for the log.
@@ -58,7 +58,7 @@ pub(crate) struct Driver<'a> {
     begun: Timestamp,
     machine: Machine<'a>,
     surroundings: Surroundings<'a>,
-    calls: FuturesUnordered<BoxFuture<'static, Called>>,
+    calls: FuturesUnordered<BoxFuture<'static, FinishedCall>>,
     timer: Option<(Timestamp, BoxFuture<'static, ()>)>,
     /// The machine had nothing to do when it was asked last, and nothing has happened since.
     rests: bool,
@@ -68,7 +68,7 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(parts: &'a Parts, batch: Batch<'a>, is_redelivered: bool) -> Self {
+    pub(crate) fn new(parts: &'a EngineParts, batch: Batch<'a>, is_redelivered: bool) -> Self {
         let setting = Setting {
             operation: batch.operation,
             application: parts.application.clone(),
@@ -149,7 +149,7 @@ impl<'a> Driver<'a> {
         let since = self.now();
         let of_store = Some(OfStore { purpose, members, since });
         // An `async` block would have room for the call twice.
-        self.calls.push(Box::pin(call.map(move |answer| Called { answer, of_store })));
+        self.calls.push(Box::pin(call.map(move |answer| FinishedCall { answer, of_store })));
     }
 
     /// Hands messages to the sender.
@@ -160,18 +160,18 @@ impl<'a> Driver<'a> {
             );
             let answers = messages.iter().map(|_| Err(error.clone())).collect();
             let answer = Input::Sent { call, answers };
-            return self.calls.push(Box::pin(ready(Called { answer, of_store: None })));
+            return self.calls.push(Box::pin(ready(FinishedCall { answer, of_store: None })));
         };
         let clock = Arc::clone(&self.parts.clock);
         self.calls.push(Box::pin(async move {
             let answers = calling::send(&*sender, &*clock, &messages, deadline).await;
-            Called { answer: Input::Sent { call, answers }, of_store: None }
+            FinishedCall { answer: Input::Sent { call, answers }, of_store: None }
         }));
     }
 
     /// Reports a call of the store to the observers.
-    fn tell_of(&self, called: &Called) {
-        let Called { answer, of_store: Some(called) } = called else { return };
+    fn tell_of(&self, called: &FinishedCall) {
+        let FinishedCall { answer, of_store: Some(called) } = called else { return };
         if !self.parts.observers.are_any() {
             return;
         }

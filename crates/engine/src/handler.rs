@@ -27,7 +27,7 @@ use crate::{
     call::{Call, Shared},
     delivered::Messaging,
     delivery::{Job, Returned},
-    machine::{Collected, Ended},
+    machine::{Collected, HandlerEnd},
 };
 
 /// Until when a handler may begin.
@@ -60,7 +60,7 @@ pub(crate) struct Due<'a> {
 
 /// One call of a handler, as a future, in a span of its own. It catches what the handler throws, also while
 /// it is dropped.
-pub(crate) struct Handler<'a> {
+pub(crate) struct HandlerCall<'a> {
     /// Until the first poll.
     due: Contained<Due<'a>>,
     /// From then on.
@@ -76,7 +76,7 @@ pub(crate) struct Handler<'a> {
     shared: Shared,
 }
 
-impl<'a> Handler<'a> {
+impl<'a> HandlerCall<'a> {
     pub(crate) fn new(due: Due<'a>) -> Self {
         let renewed = Timestamp::from_millis(0);
         Self {
@@ -105,7 +105,7 @@ impl<'a> Handler<'a> {
         self.shared.take_steps()
     }
 
-    fn advance(&mut self, context: &mut Context<'_>) -> Poll<Ended> {
+    fn advance(&mut self, context: &mut Context<'_>) -> Poll<HandlerEnd> {
         let Self { due, running, begun, renewed, span, effects, shared } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock, has_opentelemetry_fields }) =
@@ -113,7 +113,7 @@ impl<'a> Handler<'a> {
         {
             let now = clock.now();
             if let Some(why) = latest.missed(*renewed, now) {
-                return Poll::Ready(Ended::NotBegun(why));
+                return Poll::Ready(HandlerEnd::NotBegun(why));
             }
             *begun = Some(now);
             shared.polled_by(context.waker());
@@ -128,13 +128,13 @@ impl<'a> Handler<'a> {
         *running = Contained::none();
         let ended = match (answer, close(effects, shared)) {
             (Ok(returned), Ok(collected)) if !collected.is_empty() => {
-                Ended::Collected(returned, collected)
+                HandlerEnd::Collected(returned, collected)
             }
             // Without all of its effects the work is not done.
-            (Ok(_), Err(incomplete)) => Ended::Through(Err(incomplete.into())),
-            (answer, _) => Ended::Through(answer),
+            (Ok(_), Err(incomplete)) => HandlerEnd::Through(Err(incomplete.into())),
+            (answer, _) => HandlerEnd::Through(answer),
         };
-        if let Ended::Through(Err(failure)) = &ended {
+        if let HandlerEnd::Through(Err(failure)) = &ended {
             mark_failed(span, failure.error_type());
         }
         Poll::Ready(ended)
@@ -150,22 +150,22 @@ fn close(effects: &mut Option<Arc<Collector>>, shared: &Shared) -> Result<Collec
     Ok(Collected { effects, outbox, retention })
 }
 
-impl Future for Handler<'_> {
-    type Output = Ended;
+impl Future for HandlerCall<'_> {
+    type Output = HandlerEnd;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<HandlerEnd> {
         catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
             let failure = Failure::panicked(&*thrown);
             discard(thrown);
             caught(|| mark_failed(&self.span, failure.error_type()));
             self.running = Contained::none();
-            Poll::Ready(Ended::Through(Err(failure)))
+            Poll::Ready(HandlerEnd::Through(Err(failure)))
         })
     }
 }
 
 /// A handler that is stopped is dropped in its span.
-impl Drop for Handler<'_> {
+impl Drop for HandlerCall<'_> {
     fn drop(&mut self) {
         let Self { running, span, effects, shared, .. } = self;
         caught(|| close(effects, shared));
@@ -208,7 +208,7 @@ fn span_of(operation: &str, call: &Call, has_opentelemetry_fields: bool) -> Span
         return span!();
     }
     span!(
-        "otel.name" = field::display(Name { operation, messaging: call.messaging() }),
+        "otel.name" = field::display(SpanName { operation, messaging: call.messaging() }),
         "otel.kind" = if call.messaging().is_some() { "consumer" } else { "internal" },
         "otel.status_code" = field::Empty,
         "error.type" = field::Empty,
@@ -228,12 +228,12 @@ fn mark_failed(span: &Span, error_type: &str) {
 }
 
 /// What OpenTelemetry calls the span: what is done and with which destination, or the operation's name.
-struct Name<'a> {
+struct SpanName<'a> {
     operation: &'a str,
     messaging: Option<Messaging<'a>>,
 }
 
-impl fmt::Display for Name<'_> {
+impl fmt::Display for SpanName<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.messaging {
             Some(Messaging { destination: Some(destination), .. }) => {

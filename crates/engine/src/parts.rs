@@ -14,7 +14,7 @@ use crate::{observe::Observers, process::Completed};
 
 /// The parts of an engine, which its clones share.
 #[derive(Clone)]
-pub(crate) struct Parts {
+pub(crate) struct EngineParts {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) clock: Arc<dyn Clock>,
     /// Sends the messages that calls publish.

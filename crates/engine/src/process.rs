@@ -113,11 +113,11 @@ impl Cache {
 /// for skew is left to callers that can ask the store.
 pub(crate) struct Completed {
     bounds: Cache,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedKeys>,
 }
 
-struct Kept {
-    entries: LruCache<Key, Entry>,
+struct CachedKeys {
+    entries: LruCache<Key, CachedRecord>,
     bytes: usize,
     /// The records that this process has freed last.
     freed: LruCache<Key, RecordVersion>,
@@ -126,7 +126,7 @@ struct Kept {
 /// How many freed records are known: those that other invocations may have read before, and not kept yet.
 const FREED: usize = 1000;
 
-struct Entry {
+struct CachedRecord {
     record: Arc<IdempotencyRecord>,
     bytes: usize,
     since: Timestamp,
@@ -139,7 +139,7 @@ const OVERHEAD: usize = 512;
 impl Completed {
     pub(crate) fn new(bounds: Cache) -> Self {
         let (entries, freed) = (LruCache::unbounded(), LruCache::unbounded());
-        Self { bounds, kept: Mutex::new(Kept { entries, bytes: 0, freed }) }
+        Self { bounds, kept: Mutex::new(CachedKeys { entries, bytes: 0, freed }) }
     }
 
     /// This record of `key` is about to be deleted: it answers nothing any more, whoever has read it before.
@@ -154,7 +154,7 @@ impl Completed {
 
     /// Remembers `record`, which was seen in the store, if it is completed and its messages are sent.
     pub(crate) fn keep(&self, key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) {
-        let entry = Entry::new(key, record, now);
+        let entry = CachedRecord::new(key, record, now);
         let fits = self.bounds.max_entries() > 0 && entry.bytes <= self.bounds.max_bytes();
         if record.status == Status::Completed && record.outbox.is_none() && fits {
             let mut kept = self.lock();
@@ -181,7 +181,7 @@ impl Completed {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, Kept> {
+    fn lock(&self) -> MutexGuard<'_, CachedKeys> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -193,8 +193,8 @@ impl Completed {
     }
 }
 
-impl Kept {
-    fn add(&mut self, key: Key, entry: Entry) {
+impl CachedKeys {
+    fn add(&mut self, key: Key, entry: CachedRecord) {
         self.bytes = self.bytes.saturating_add(entry.bytes);
         if let Some((_, replaced)) = self.entries.push(key, entry) {
             self.bytes = self.bytes.saturating_sub(replaced.bytes);
@@ -220,7 +220,7 @@ impl Kept {
     }
 }
 
-impl Entry {
+impl CachedRecord {
     fn new(key: &Key, record: &Arc<IdempotencyRecord>, now: Timestamp) -> Self {
         let texts = [
             Some(key.as_str()),

@@ -24,15 +24,15 @@ use crate::{
     call::{Call, History, RecordId, Shared, Subject},
     delivered::Delivered,
     delivery::{Delivery, Job, Work},
-    handler::{Due, Handler, Latest},
-    machine::{Ask, Carried, Host, Task},
-    parts::{Pace, Parts},
-    running::{Polled, Running},
+    handler::{Due, HandlerCall, Latest},
+    machine::{Carried, Handling, Host, NewRecord},
+    parts::{EngineParts, Pace},
+    running::{Polled, RunningHandlers},
     steps::{KeptSteps, Refusal},
 };
 
 /// What is kept for a record beside what the machine knows of it.
-struct Slot<'a> {
+struct RecordSlot<'a> {
     record: RecordId,
     delivered: Delivered,
     key: Option<Key>,
@@ -65,7 +65,7 @@ const NEVER: Outcome = Outcome::Returned(NotStarted::Deadline);
 
 /// The surroundings of one batch.
 pub(crate) struct Surroundings<'a> {
-    parts: &'a Parts,
+    parts: &'a EngineParts,
     operation: &'a str,
     /// The worker that claims in this invocation.
     worker: Arc<Worker>,
@@ -74,14 +74,14 @@ pub(crate) struct Surroundings<'a> {
     effects: Option<EffectsKind>,
     /// What is kept of an attempt.
     keeps: Keeps,
-    slots: Vec<Slot<'a>>,
-    running: Running<'a>,
+    slots: Vec<RecordSlot<'a>>,
+    running: RunningHandlers<'a>,
     cache_hits: usize,
 }
 
 impl<'a> Surroundings<'a> {
     pub(crate) fn new(
-        parts: &'a Parts,
+        parts: &'a EngineParts,
         operation: &'a str,
         request_id: Option<&str>,
         pace: &'a Pace,
@@ -89,7 +89,7 @@ impl<'a> Surroundings<'a> {
         records: usize,
     ) -> Self {
         let slots = Vec::with_capacity(records);
-        let running = Running::default();
+        let running = RunningHandlers::default();
         Self {
             parts,
             operation,
@@ -115,10 +115,10 @@ impl<'a> Surroundings<'a> {
     }
 
     /// Keeps what the machine need not know of a delivery; returns the rest.
-    pub(crate) fn take_in(&mut self, mut delivery: Delivery<'a>) -> Ask<'a> {
+    pub(crate) fn take_in(&mut self, mut delivery: Delivery<'a>) -> NewRecord<'a> {
         let kept = delivery.delivered.take_kept();
         let (ask, identity, job) = delivery.work.ask(delivery.group, delivery.receives);
-        self.slots.push(Slot {
+        self.slots.push(RecordSlot {
             record: delivery.record,
             delivered: delivery.delivered,
             key: ask.key.clone(),
@@ -129,11 +129,11 @@ impl<'a> Surroundings<'a> {
             times: (None, None),
             outcome: None,
         });
-        Ask { lets_pass: delivery.lets_pass, kept, ..ask }
+        NewRecord { lets_pass: delivery.lets_pass, kept, ..ask }
     }
 
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `slots` is")]
-    fn slot(&mut self, at: usize) -> &mut Slot<'a> {
+    fn slot(&mut self, at: usize) -> &mut RecordSlot<'a> {
         &mut self.slots[at]
     }
 
@@ -176,7 +176,7 @@ impl<'a> Surroundings<'a> {
                 .publishing(publishes);
         let latest = Latest { lease, stop };
         let due = Due { operation, job, call, latest, clock, has_opentelemetry_fields };
-        let handler = self.running.start(at, Handler::new(due));
+        let handler = self.running.start(at, HandlerCall::new(due));
         let now = self.parts.clock.now();
         let slot = self.slot(at);
         slot.handler = Some(handler);
@@ -294,27 +294,28 @@ impl<'a> Work<'a> {
         self,
         group: Option<Arc<str>>,
         receives: u32,
-    ) -> (Ask<'a>, Option<Key>, Contained<Job<'a>>) {
-        let ask = |task| Ask {
+    ) -> (NewRecord<'a>, Option<Key>, Contained<Job<'a>>) {
+        let new = |handling| NewRecord {
             key: None,
             fingerprint: None,
             payload: "",
             group,
             receives,
-            task,
+            handling,
             lets_pass: false,
             kept: None,
         };
         match self {
             Self::Keyed { key, fingerprint, payload, job } => {
-                let ask = Ask { key: Some(key), fingerprint, payload, ..ask(Task::Keyed) };
+                let ask =
+                    NewRecord { key: Some(key), fingerprint, payload, ..new(Handling::Keyed) };
                 (ask, None, Contained::new(job))
             }
             Self::Unprotected { identity, job } => {
-                (ask(Task::Unprotected), Some(identity), Contained::new(job))
+                (new(Handling::Unprotected), Some(identity), Contained::new(job))
             }
             Self::Reject(rejection) => {
-                (ask(Task::Reject(Carried(rejection))), None, Contained::none())
+                (new(Handling::Reject(Carried(rejection))), None, Contained::none())
             }
         }
     }

@@ -6,7 +6,7 @@ use lambda_idempotency_core::clock::Timestamp;
 
 /// The instants at which the parts of an invocation end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Budget {
+pub(super) struct TimeBudget {
     begun: Timestamp,
     end: Timestamp,
 }
@@ -28,7 +28,7 @@ const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 /// delivers again. A database that fails over is back after one or two minutes.
 const SETTLE_PATIENCE: Duration = Duration::from_mins(2);
 
-impl Budget {
+impl TimeBudget {
     pub(super) const fn new(begun: Timestamp, end: Timestamp) -> Self {
         Self { begun, end }
     }
@@ -113,15 +113,15 @@ mod tests {
 
     #[test]
     fn margins_shrink_with_short_timeouts() {
-        let long = Budget::new(at(0), at(60_000));
+        let long = TimeBudget::new(at(0), at(60_000));
         assert_eq!((long.stop(), long.reply()), (at(59_250), at(59_750)));
-        let short = Budget::new(at(0), at(1_000));
+        let short = TimeBudget::new(at(0), at(1_000));
         assert_eq!((short.stop(), short.reply()), (at(900), at(950)));
     }
 
     #[test]
     fn a_commit_is_given_up_a_second_before_settling_ends_or_after_three_fourths_of_the_time() {
-        let budget = Budget::new(at(0), at(60_000));
+        let budget = TimeBudget::new(at(0), at(60_000));
         assert_eq!(budget.commit_deadline(at(0)), at(58_750));
         assert_eq!(budget.commit_deadline(at(59_350)), at(59_650));
     }
@@ -129,21 +129,21 @@ mod tests {
     #[test]
     fn a_learned_pace_cannot_refuse_everything() {
         let pace = Duration::from_secs(500);
-        let budget = Budget::new(at(0), at(60_000));
+        let budget = TimeBudget::new(at(0), at(60_000));
         assert!(budget.allows(at(1_000), pace), "capped at half of the time");
         assert!(!budget.allows(at(30_000), pace));
     }
 
     #[test]
     fn a_handler_starts_while_the_learned_time_is_left() {
-        let budget = Budget::new(at(0), at(60_000));
+        let budget = TimeBudget::new(at(0), at(60_000));
         let allows = |ms| budget.allows(at(ms), Duration::from_secs(1));
         assert_eq!([allows(58_249), allows(58_250)], [true, false]);
     }
 
     #[test]
     fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
-        let budget = Budget::new(at(0), at(10_000));
+        let budget = TimeBudget::new(at(0), at(10_000));
         for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {
             let allows = |ms| budget.allows_late(at(ms), Duration::from_millis(pace));
             assert_eq!([allows(last), allows(last + 1)], [true, false], "{pace} ms");
@@ -152,7 +152,7 @@ mod tests {
 
     #[test]
     fn settling_gives_up_after_two_minutes_or_when_the_answer_is_due() {
-        let budget = Budget::new(at(0), at(900_000));
+        let budget = TimeBudget::new(at(0), at(900_000));
         assert_eq!(budget.settle_deadline(at(0)), at(120_000));
         assert_eq!(budget.settle_deadline(at(800_000)), at(899_750));
     }
@@ -161,10 +161,10 @@ mod tests {
     fn a_record_has_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
         let pace = Duration::from_secs(1);
         for (total, record, call) in [(9_000, 4_125, 7_250), (60_000, 5_000, 53_250)] {
-            let budget = Budget::new(at(0), at(total));
+            let budget = TimeBudget::new(at(0), at(total));
             assert_eq!(budget.claim_deadline(at(0)), at(record));
             assert_eq!(budget.last_claim(at(0), pace), at(call));
         }
-        assert_eq!(Budget::new(at(0), at(900_000)).last_claim(at(0), pace), at(120_000));
+        assert_eq!(TimeBudget::new(at(0), at(900_000)).last_claim(at(0), pace), at(120_000));
     }
 }

@@ -42,11 +42,11 @@ impl CallIds {
 /// The calls of one kind that have no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Calls<M> {
-    sent: Vec<Sent<M>>,
+    sent: Vec<SentCall<M>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Sent<M> {
+struct SentCall<M> {
     call: CallId,
     members: Vec<M>,
     sent: Timestamp,
@@ -83,14 +83,14 @@ impl<M> Calls<M> {
             // Most batches have one call of a kind at a time, and a list would make room for four.
             self.sent.reserve_exact(1);
         }
-        self.sent.push(Sent { call, members, sent: now, deadline, free_from });
+        self.sent.push(SentCall { call, members, sent: now, deadline, free_from });
     }
 
     /// Takes the members of a call that was answered. `None` if it is not one of these calls, or
     /// was given up.
     pub(super) fn answered(&mut self, call: CallId, now: Timestamp) -> Option<Answered<M>> {
         let index = self.sent.iter().position(|sent| sent.call == call)?;
-        let Sent { members, sent, deadline, .. } = self.sent.remove(index);
+        let SentCall { members, sent, deadline, .. } = self.sent.remove(index);
         let cut_short = now.since(sent) >= deadline.since(sent) / 2 && now > sent;
         Some(Answered { members, cut_short })
     }

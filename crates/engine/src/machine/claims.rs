@@ -29,7 +29,7 @@ const FIRST_CLAIM_CALL: Duration = Duration::from_secs(1);
 
 /// A key that is wanted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Wanted {
+pub(super) struct WantedKey {
     /// The record's position in the batch.
     pub(super) at: usize,
     pub(super) key: Key,
@@ -110,7 +110,7 @@ impl Claimed {
 }
 
 /// The answer for one key.
-pub(super) struct Answer {
+pub(super) struct ClaimAnswer {
     /// The record's position in the batch.
     pub(super) at: usize,
     pub(super) claimed: Claimed,
@@ -118,7 +118,7 @@ pub(super) struct Answer {
     pub(super) seen: Option<IdempotencyRecord>,
 }
 
-impl Answer {
+impl ClaimAnswer {
     /// An answer without a stored record.
     pub(super) const fn new(at: usize, claimed: Claimed) -> Self {
         Self { at, claimed, seen: None }
@@ -148,7 +148,7 @@ impl Claims {
     /// Whether one has no answer yet whose first call is not over: others may wait for that call.
     pub(super) fn are_new(&self) -> bool {
         let mut all = self.to_send.iter().chain(self.calls.members());
-        all.any(|pending| !pending.is_slow && !matches!(pending.step, Step::Undo(_)))
+        all.any(|pending| !pending.is_slow && !matches!(pending.phase, ClaimPhase::Undo(_)))
     }
 
     /// Whether one has no answer yet that may still be granted.
@@ -159,7 +159,7 @@ impl Claims {
     /// The records whose claims are only undone: they are returned after that.
     pub(super) fn undone(&self) -> impl Iterator<Item = usize> {
         let all = self.to_send.iter().chain(self.calls.members());
-        let undone = all.filter(|pending| matches!(pending.step, Step::Undo(_)));
+        let undone = all.filter(|pending| matches!(pending.phase, ClaimPhase::Undo(_)));
         undone.map(|pending| pending.wanted.at)
     }
 
@@ -170,7 +170,7 @@ impl Claims {
         }
     }
 
-    pub(super) fn add(&mut self, wanted: Wanted) {
+    pub(super) fn add(&mut self, wanted: WantedKey) {
         self.to_send.push(PendingClaim::new(wanted));
         self.open += 1;
     }
@@ -184,7 +184,7 @@ impl Claims {
         now: Timestamp,
         (lease_until, last): (Timestamp, Timestamp),
         is_only: bool,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<ClaimAnswer>,
     ) -> Option<(Request, Timestamp)> {
         while let Some(kind) = self.to_send.first().map(PendingClaim::kind) {
             let mut members = self.take(kind);
@@ -238,9 +238,9 @@ impl Claims {
         pending: &mut PendingClaim,
         now: Timestamp,
         lease_until: Timestamp,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<ClaimAnswer>,
     ) -> Option<Write> {
-        let Step::Write(seen) = &mut pending.step else { return None };
+        let ClaimPhase::Write(seen) = &mut pending.phase else { return None };
         let seen = seen.take();
         let wanted = &mut pending.wanted;
         wanted.claim.lease_until = lease_until;
@@ -248,11 +248,11 @@ impl Claims {
         match judge(wanted, seen, now) {
             // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins,
             // so it is renewed.
-            Err(Answer { claimed: Claimed::Held(held), seen, .. })
+            Err(ClaimAnswer { claimed: Claimed::Held(held), seen, .. })
                 if pending.rounds < ROUNDS && is_short(&held, now, lease_until) =>
             {
                 let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
-                pending.step = Step::Writing(seen);
+                pending.phase = ClaimPhase::Writing(seen);
                 return Some(Write::new(wanted.key.clone(), guard, record));
             }
             Err(answer) => self.answer(answer, answers),
@@ -261,22 +261,22 @@ impl Claims {
                     StoreErrorKind::Contended,
                     format!("the record changed {ROUNDS} times while it was being claimed"),
                 );
-                self.answer(Answer::new(at, Claimed::Unavailable(error)), answers);
+                self.answer(ClaimAnswer::new(at, Claimed::Unavailable(error)), answers);
             }
             Ok(Free { guard, held, .. }) if wanted.is_optimistic => {
                 let claimed = Claimed::Assumed { held: Arc::new(held), guard: Box::new(guard) };
-                self.answer(Answer::new(at, claimed), answers);
+                self.answer(ClaimAnswer::new(at, claimed), answers);
             }
             Ok(Free { guard, held, seen }) => {
                 let key = wanted.key.clone();
-                pending.step = Step::Writing(seen);
+                pending.phase = ClaimPhase::Writing(seen);
                 return Some(Write::new(key, guard, Some(held.record)));
             }
         }
         None
     }
 
-    fn answer(&mut self, answer: Answer, answers: &mut Vec<Answer>) {
+    fn answer(&mut self, answer: ClaimAnswer, answers: &mut Vec<ClaimAnswer>) {
         self.open = self.open.saturating_sub(1);
         answers.push(answer);
     }
@@ -287,7 +287,7 @@ impl Claims {
         call: CallId,
         found: impl Iterator<Item = Result<Option<IdempotencyRecord>, StoreError>>,
         now: Timestamp,
-    ) -> Option<Vec<Answer>> {
+    ) -> Option<Vec<ClaimAnswer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::new();
         for (pending, found) in answered.members.into_iter().zip(found) {
@@ -296,7 +296,7 @@ impl Claims {
                     let at = pending.wanted.at;
                     let answer = match judge(&pending.wanted, seen, now) {
                         Ok(Free { seen, .. }) => {
-                            Answer::new(at, Claimed::Free { seen: seen.map(Box::new) })
+                            ClaimAnswer::new(at, Claimed::Free { seen: seen.map(Box::new) })
                         }
                         Err(answer) => answer,
                     };
@@ -305,7 +305,7 @@ impl Claims {
                 // A read may fail although writes succeed. Without a look, the write of the claim finds out
                 // what is stored.
                 Err(_) => {
-                    self.answer(Answer::new(pending.wanted.at, Claimed::Unseen), &mut answers);
+                    self.answer(ClaimAnswer::new(pending.wanted.at, Claimed::Unseen), &mut answers);
                 }
             }
         }
@@ -319,7 +319,7 @@ impl Claims {
         writes: Vec<Write>,
         verdicts: impl Iterator<Item = Verdict>,
         now: Timestamp,
-    ) -> Option<Vec<Answer>> {
+    ) -> Option<Vec<ClaimAnswer>> {
         let answered = self.calls.answered(call, now)?;
         let mut answers = Vec::with_capacity(answered.members.len());
         for ((mut pending, write), verdict) in
@@ -330,32 +330,32 @@ impl Claims {
                 Verdict::EffectRefused(refused) => Verdict::Unknown(refused.into()),
                 verdict => verdict,
             };
-            match (pending.step, write.record, verdict) {
+            match (pending.phase, write.record, verdict) {
                 // The claim may be undone or not: there is no time to try again.
-                (Step::Undo(error), _, _) => {
-                    self.answer(Answer::new(at, Claimed::Unavailable(error.0)), &mut answers);
+                (ClaimPhase::Undo(error), _, _) => {
+                    self.answer(ClaimAnswer::new(at, Claimed::Unavailable(error.0)), &mut answers);
                 }
-                (Step::Writing(_), Some(record), Verdict::Written) => {
+                (ClaimPhase::Writing(_), Some(record), Verdict::Written) => {
                     let held = Held { claim: pending.wanted.claim, record };
-                    self.answer(Answer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
+                    self.answer(ClaimAnswer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
                 }
                 (_, _, Verdict::Found(seen)) => {
                     // The write that was in doubt is resolved: this record is stored, perhaps by that write.
                     pending.doubt = own(&pending.wanted.claim, seen.as_ref());
                     pending.rounds += 1;
-                    pending.step = Step::Write(seen);
+                    pending.phase = ClaimPhase::Write(seen);
                     self.to_send.push(pending);
                 }
-                (Step::Writing(over), Some(record), Verdict::Unknown(error)) => {
+                (ClaimPhase::Writing(over), Some(record), Verdict::Unknown(error)) => {
                     if error.may_have_applied() {
                         let claim = pending.wanted.claim.clone();
                         pending.doubt = Some(Box::new(Held { claim, record }));
                     }
-                    pending.step = Step::Write(over);
+                    pending.phase = ClaimPhase::Write(over);
                     self.failed(pending, error, answered.cut_short, now, &mut answers);
                 }
-                (step, _, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
-                    pending.step = step;
+                (phase, _, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
+                    pending.phase = phase;
                     self.to_send.push(pending);
                 }
             }
@@ -393,7 +393,7 @@ impl Claims {
         error: StoreError,
         cut_short: bool,
         now: Timestamp,
-        answers: &mut Vec<Answer>,
+        answers: &mut Vec<ClaimAnswer>,
     ) {
         if error.kind() == StoreErrorKind::Contended {
             pending.wanted.until = pending.wanted.last;
@@ -402,31 +402,31 @@ impl Claims {
             pending.is_slow = true;
             self.to_send.push(pending);
         } else if pending.doubt.is_some() {
-            pending.step = Step::Undo(Carried(error));
+            pending.phase = ClaimPhase::Undo(Carried(error));
             self.to_send.push(pending);
         } else {
-            self.answer(Answer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
+            self.answer(ClaimAnswer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
         }
     }
 
     /// Sends no more claims, since the time for handlers is over. Claims in doubt are undone; others that
     /// are not being sent get no answer.
-    pub(super) fn stop(&mut self) -> Vec<Answer> {
+    pub(super) fn stop(&mut self) -> Vec<ClaimAnswer> {
         let error = || {
             let why = "the store did not answer before the time for handlers was over";
             StoreError::new(StoreErrorKind::Unavailable, why)
         };
         let mut answers = Vec::new();
         for mut pending in std::mem::take(&mut self.to_send) {
-            match pending.step {
-                Step::Undo(_) => self.to_send.push(pending),
+            match pending.phase {
+                ClaimPhase::Undo(_) => self.to_send.push(pending),
                 _ if pending.doubt.is_some() => {
-                    pending.step = Step::Undo(Carried(error()));
+                    pending.phase = ClaimPhase::Undo(Carried(error()));
                     self.to_send.push(pending);
                 }
                 _ => {
                     let claimed = Claimed::Unavailable(error());
-                    self.answer(Answer::new(pending.wanted.at, claimed), &mut answers);
+                    self.answer(ClaimAnswer::new(pending.wanted.at, claimed), &mut answers);
                 }
             }
         }
@@ -444,11 +444,11 @@ impl PendingClaim {
     }
 }
 
-/// A claim that has no answer yet, and its next step.
+/// A claim that has no answer yet, and its next phase.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct PendingClaim {
-    wanted: Wanted,
-    step: Step,
+    wanted: WantedKey,
+    phase: ClaimPhase,
     /// How many of its writes failed because the record had changed.
     rounds: u8,
     /// Whether the deadline ended its first call: the next call has all the time that is left.
@@ -458,7 +458,7 @@ struct PendingClaim {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Step {
+enum ClaimPhase {
     /// Read the record.
     Look,
     /// Write the claim over the record that was read.
@@ -470,23 +470,23 @@ enum Step {
 }
 
 impl PendingClaim {
-    fn new(mut wanted: Wanted) -> Self {
-        let step = match &mut wanted.begins {
-            Begins::Look => Step::Look,
-            Begins::Write(seen) => Step::Write(seen.take().map(|seen| *seen)),
+    fn new(mut wanted: WantedKey) -> Self {
+        let phase = match &mut wanted.begins {
+            Begins::Look => ClaimPhase::Look,
+            Begins::Write(seen) => ClaimPhase::Write(seen.take().map(|seen| *seen)),
         };
-        Self { wanted, step, rounds: 0, is_slow: false, doubt: None }
+        Self { wanted, phase, rounds: 0, is_slow: false, doubt: None }
     }
 
     /// Claims of one kind share a call: looks, writes, undos. Claims whose first call was cut short do
     /// not share a call with new ones.
     const fn kind(&self) -> (u8, bool) {
-        let step = match self.step {
-            Step::Look => 0,
-            Step::Write(_) | Step::Writing(_) => 1,
-            Step::Undo(_) => 2,
+        let phase = match self.phase {
+            ClaimPhase::Look => 0,
+            ClaimPhase::Write(_) | ClaimPhase::Writing(_) => 1,
+            ClaimPhase::Undo(_) => 2,
         };
-        (step, self.is_slow)
+        (phase, self.is_slow)
     }
 }
 
@@ -500,17 +500,21 @@ struct Free {
 
 /// What was seen leaves a claim to be written, or answers it.
 #[expect(clippy::result_large_err, reason = "no error: not worth a box")]
-fn judge(wanted: &Wanted, seen: Option<IdempotencyRecord>, now: Timestamp) -> Result<Free, Answer> {
+fn judge(
+    wanted: &WantedKey,
+    seen: Option<IdempotencyRecord>,
+    now: Timestamp,
+) -> Result<Free, ClaimAnswer> {
     let at = wanted.at;
     match Claimed::of(admit(&wanted.claim, seen.as_ref(), now), seen.as_ref()) {
-        Ok(claimed) => Err(Answer { at, claimed, seen }),
+        Ok(claimed) => Err(ClaimAnswer { at, claimed, seen }),
         Err((guard, held)) if held.consecutive_losses() == wanted.losses => {
             Ok(Free { guard, held, seen })
         }
         Err((_, held)) => {
             let losses = held.consecutive_losses();
             let seen = seen.map(Box::new);
-            Err(Answer::new(
+            Err(ClaimAnswer::new(
                 at,
                 if losses == 0 {
                     Claimed::Free { seen }

@@ -4,8 +4,8 @@ use super::super::{
 };
 use super::*;
 
-fn wanted(at: usize, begins: Begins) -> Wanted {
-    Wanted {
+fn wanted(at: usize, begins: Begins) -> WantedKey {
+    WantedKey {
         is_optimistic: false,
         at,
         key: Key::from_text(format!("op#{at}")),
@@ -72,7 +72,7 @@ fn keys(request: Request) -> (&'static str, Vec<String>) {
 }
 
 /// The error of the only answer.
-fn error(answers: Option<Vec<Answer>>) -> StoreError {
+fn error(answers: Option<Vec<ClaimAnswer>>) -> StoreError {
     let mut answers = answers.unwrap();
     match answers.pop().map(|answer| answer.claimed) {
         Some(Claimed::Unavailable(error)) if answers.is_empty() => error,
@@ -284,7 +284,7 @@ fn a_claim_that_finds_itself_with_little_of_its_lease_left_renews_it() {
         let applied = sent.iter().find_map(|write| write.record.clone());
         let now = after(1_000);
         claims.written(call, sent, [Verdict::Unknown(lost_answer())].into_iter(), now);
-        let mut claim_again = |verdict, answers: &mut Vec<Answer>| {
+        let mut claim_again = |verdict, answers: &mut Vec<ClaimAnswer>| {
             let (call, ends) = (number.next(), (after(later), after(10_000)));
             let (request, _) = claims.send(call, now, ends, false, answers)?;
             number.sent();

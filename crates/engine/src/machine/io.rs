@@ -85,7 +85,7 @@ pub enum Input {
         /// Whose.
         at: usize,
         /// How.
-        ended: Ended,
+        ended: HandlerEnd,
         /// When it was called; `None` if it was not.
         since: Option<Timestamp>,
         /// For how long handlers were polled since the machine was told last.
@@ -126,7 +126,7 @@ pub(crate) fn unsent() -> SendError {
 
 /// How a handler ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum HandlerEnd {
     /// It was called, and this is its answer.
     Through(Result<Returned, Failure>),
     /// It was called and returned this, and its call collected something.

@@ -3,8 +3,8 @@
 
 use super::{
     Machine, Present,
-    record::{Entry, Stage},
-    rule::Event,
+    record::{BatchRecord, Stage},
+    rule::RecordEvent,
     schedule::Turn,
 };
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
@@ -13,7 +13,7 @@ impl Machine<'_> {
     /// Begins all that can begin.
     pub(super) fn launch(&mut self, present: &mut Present<'_>) {
         while let Some(at) = self.next_to_wake(present.now) {
-            self.run(at, Event::Woken, present);
+            self.run(at, RecordEvent::Woken, present);
         }
         // Again, because records that are answered without the store make room for others.
         let mut again = true;
@@ -30,7 +30,7 @@ impl Machine<'_> {
     /// A record whose wake-up time has come, or whose wait began before the clock stepped back.
     fn next_to_wake(&self, now: Timestamp) -> Option<usize> {
         let (wake, at) = self.waiting.next()?;
-        let stepped_back = || match self.records.get(at).map(Entry::stage) {
+        let stepped_back = || match self.records.get(at).map(BatchRecord::stage) {
             Some(Stage::Waiting(wait)) => wait.since > now,
             _ => false,
         };
@@ -68,12 +68,12 @@ impl Machine<'_> {
         if self.starts.is_open() || looks || self.quarantine.is_active() {
             return;
         }
-        let receives = self.records.all().iter().map(|entry| entry.ask().receives);
+        let receives = self.records.all().iter().map(|entry| entry.given().receives);
         self.quarantine.choose_side(receives.max().unwrap_or_default());
         // A claim that is slow would keep suspects from their turn, and they the others.
         if self.claims.are_wanted() || self.has_claimed() || !self.quarantine.goes_first() {
             let records = &self.records;
-            self.starts.open(|at| records.get(at).map(Entry::age));
+            self.starts.open(|at| records.get(at).map(BatchRecord::age));
         }
     }
 
@@ -93,16 +93,16 @@ impl Machine<'_> {
             // It may have waited for its turn for longer than its lease.
             let has_lapsed = lease.is_some_and(|until| present.now > until);
             let event = match self.turn(at, present) {
-                _ if has_lapsed => Event::Close(NotStarted::Lease),
-                Turn::Start => Event::Start,
-                Turn::Return(why) => Event::Close(why),
+                _ if has_lapsed => RecordEvent::Close(NotStarted::Lease),
+                Turn::Start => RecordEvent::Start,
+                Turn::Return(why) => RecordEvent::Close(why),
             };
             self.run(at, event, present);
         }
     }
 
     fn turn(&self, at: usize, present: &Present<'_>) -> Turn {
-        let waited = self.records.get(at).is_some_and(Entry::has_waited);
+        let waited = self.records.get(at).is_some_and(BatchRecord::has_waited);
         self.starts.turn(waited, present.now, present.host.pace())
     }
 
@@ -111,9 +111,9 @@ impl Machine<'_> {
             return false;
         }
         let records = &self.records;
-        let waited = |at| records.get(at).is_some_and(Entry::has_waited);
+        let waited = |at| records.get(at).is_some_and(BatchRecord::has_waited);
         for at in self.starts.late(waited, present.now, present.host.pace()) {
-            self.run(at, Event::Close(NotStarted::Deadline), present);
+            self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
         }
         self.claim(self.starts.next_claims(self.claims.open()), present)
     }
@@ -140,7 +140,7 @@ impl Machine<'_> {
         let held_back = self.quarantine.held_back();
         if !held_back.is_empty() {
             for at in held_back {
-                self.run(at, Event::Close(NotStarted::Quarantine), present);
+                self.run(at, RecordEvent::Close(NotStarted::Quarantine), present);
             }
             return true;
         }
@@ -148,7 +148,7 @@ impl Machine<'_> {
         let is_late = |at: &usize| self.turn(*at, present) != Turn::Start;
         if group.first().is_some_and(is_late) {
             for at in group {
-                self.run(at, Event::Close(NotStarted::Deadline), present);
+                self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
             }
         } else {
             self.claim(group, present);
@@ -160,7 +160,7 @@ impl Machine<'_> {
     fn claim(&mut self, records: Vec<usize>, present: &mut Present<'_>) -> bool {
         let mut answered = false;
         for at in records {
-            answered |= self.run(at, Event::Turn, present) != Stage::Claiming;
+            answered |= self.run(at, RecordEvent::Turn, present) != Stage::Claiming;
         }
         answered
     }

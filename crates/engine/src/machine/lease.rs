@@ -51,7 +51,7 @@ impl Terms {
 
 /// One lease that is kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Kept {
+pub(super) struct KeptLease {
     /// The record's position in the batch.
     pub(super) at: usize,
     /// When it is to be renewed.
@@ -66,8 +66,8 @@ pub(super) struct Kept {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leases {
     terms: Terms,
-    kept: Vec<Kept>,
-    calls: Calls<Kept>,
+    kept: Vec<KeptLease>,
+    calls: Calls<KeptLease>,
     /// No lease ends, and none is due, before this instant.
     quiet_until: Timestamp,
 }
@@ -89,7 +89,7 @@ impl Leases {
             && lease_until < self.terms.end
         {
             let due = lease_until.minus(length - length / 3);
-            self.add(Kept { at, due, lease_until, tries: 0 });
+            self.add(KeptLease { at, due, lease_until, tries: 0 });
         }
     }
 
@@ -102,11 +102,11 @@ impl Leases {
         } else if self.calls.members().all(|kept| kept.at != at)
             && let Some(lease_until) = held.record.lease_until
         {
-            self.add(Kept { at, due: now, lease_until, tries: 0 });
+            self.add(KeptLease { at, due: now, lease_until, tries: 0 });
         }
     }
 
-    fn add(&mut self, kept: Kept) {
+    fn add(&mut self, kept: KeptLease) {
         self.quiet_until = self.quiet_until.min(kept.due).min(kept.lease_until);
         self.kept.push(kept);
     }
@@ -119,11 +119,11 @@ impl Leases {
     }
 
     /// Removes and returns the leases that have ended, also those whose renewal has no answer yet.
-    pub(super) fn take_lapsed(&mut self, now: Timestamp) -> Vec<Kept> {
+    pub(super) fn take_lapsed(&mut self, now: Timestamp) -> Vec<KeptLease> {
         if now <= self.quiet_until {
             return Vec::new();
         }
-        let mut lapsed: Vec<Kept> =
+        let mut lapsed: Vec<KeptLease> =
             self.kept.extract_if(.., |kept| now > kept.lease_until).collect();
         lapsed.extend(self.calls.members().filter(|kept| now > kept.lease_until).cloned());
         self.look_ahead(now);
@@ -175,18 +175,18 @@ impl Leases {
     }
 
     /// A call was answered. `None` if it is not one of renewals.
-    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Answered<Kept>> {
+    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Answered<KeptLease>> {
         self.calls.answered(call, now)
     }
 
     /// The renewal is to be written over another record of the same claim.
-    pub(super) fn again(&mut self, kept: Kept, now: Timestamp) {
-        self.add(Kept { due: now, ..kept });
+    pub(super) fn again(&mut self, kept: KeptLease, now: Timestamp) {
+        self.add(KeptLease { due: now, ..kept });
     }
 
     /// The renewal had no answer: it is tried again until the lease has ended.
-    pub(super) fn unanswered(&mut self, kept: Kept, now: Timestamp) {
-        self.add(Kept { due: now.plus(PAUSE), tries: kept.tries + 1, ..kept });
+    pub(super) fn unanswered(&mut self, kept: KeptLease, now: Timestamp) {
+        self.add(KeptLease { due: now.plus(PAUSE), tries: kept.tries + 1, ..kept });
     }
 
     /// When the next step is due: a renewal, or the end of a lease that has not ended at `now`.
@@ -197,7 +197,7 @@ impl Leases {
         lapses.chain(due).min()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Kept> {
+    fn all(&self) -> impl Iterator<Item = &KeptLease> {
         self.kept.iter().chain(self.calls.members())
     }
 }

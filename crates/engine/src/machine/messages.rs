@@ -8,7 +8,7 @@ use std::{sync::Arc, time::Duration};
 use super::{
     calls::{CallId, Calls, FIRST_CALL},
     io::Carried,
-    rule::{Next, Outbox, Step},
+    rule::{Next, Outbox, RecordView},
 };
 use lambda_idempotency_core::{
     admission::Held,
@@ -19,15 +19,15 @@ use lambda_idempotency_core::{
 };
 
 /// Sends the messages of a completion; then the record has this outcome.
-pub(super) fn publish(step: &mut Step<'_, '_>, stored: Arc<Held>, outcome: Outcome) -> Next {
+pub(super) fn publish(view: &mut RecordView<'_, '_>, stored: Arc<Held>, outcome: Outcome) -> Next {
     let record = stored.record.clone();
-    send(step, &record, Some(stored), outcome)
+    send(view, &record, Some(stored), outcome)
 }
 
 /// The worker that took the key over has settled it as `found` says. It may have died before it sent its messages,
 /// and if this delivery is acknowledged no other may come.
 pub(super) fn overtaken_by(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     held: &Held,
     found: Option<IdempotencyRecord>,
     outcome: Outcome,
@@ -36,7 +36,7 @@ pub(super) fn overtaken_by(
         Some(record)
             if matches!(outcome, Outcome::Superseded { .. } | Outcome::Replayed { .. }) =>
         {
-            publish(step, Arc::new(held.with_record(record)), outcome)
+            publish(view, Arc::new(held.with_record(record)), outcome)
         }
         _ => Next::End(outcome),
     }
@@ -44,15 +44,15 @@ pub(super) fn overtaken_by(
 
 /// Sends the messages of this record, which is `stored` or could not be.
 pub(super) fn send(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     record: &IdempotencyRecord,
     stored: Option<Arc<Held>>,
     outcome: Outcome,
 ) -> Next {
-    let Some(key) = step.entry.key() else { return Next::End(outcome) };
+    let Some(key) = view.entry.key() else { return Next::End(outcome) };
     match messages(key, record) {
         Ok(messages) => {
-            let outbox = Outbox { at: step.at, messages, stored, outcome: Carried(outcome) };
+            let outbox = Outbox { at: view.at, messages, stored, outcome: Carried(outcome) };
             if outbox.messages.is_empty() { all_sent(outbox) } else { Next::Send(outbox) }
         }
         Err(error) => unsent(&outcome, SendError::new(error.to_string())),

@@ -11,7 +11,7 @@
 //! # How it works
 //!
 //! Each record is a state machine of its own: it is in an `record::Stage`, and what happens to it is a
-//! `rule::Event`. `table` says which rule handles which event in which stage. A rule is a function of one record
+//! `rule::RecordEvent`. `table` says which rule handles which event in which stage. A rule is a function of one record
 //! (a `rule::Step`) that returns what becomes of it (a `rule::Next`); it sees neither the machine nor other
 //! records. The loop of the table enters the stage, and continues with what follows for others until nothing is left.
 //! The stage says in which list a record is, and only `lists` changes either.
@@ -68,23 +68,23 @@ use lambda_idempotency_core::{
 };
 
 use self::{
-    budget::Budget,
+    budget::TimeBudget,
     calls::CallIds,
-    claims::{Answer, Claimed, Claims, Request},
+    claims::{ClaimAnswer, Claimed, Claims, Request},
     io::unsent,
     lease::{Leases, Terms},
     messages::Outboxes,
     order::Order,
     quarantine::Quarantine,
-    record::{Entry, Records, Stage},
-    rule::{Event, Written},
-    schedule::{Starts, Waiting},
+    record::{BatchRecord, Records, Stage},
+    rule::{RecordEvent, Written},
+    schedule::{BusyKeys, Starts},
     settle::{Settlements, stored},
 };
 pub use self::{
     calls::CallId,
-    io::{Action, Carried, Collected, Ended, Host, Input, RecordOutcome, Setting},
-    record::{Ask, Task},
+    io::{Action, Carried, Collected, HandlerEnd, Host, Input, RecordOutcome, Setting},
+    record::{Handling, NewRecord},
 };
 
 pub(crate) use self::{
@@ -111,7 +111,7 @@ pub struct Machine<'a> {
     order: Order,
     starts: Starts,
     quarantine: Quarantine,
-    waiting: Waiting,
+    waiting: BusyKeys,
     claims: Claims,
     settlements: Settlements,
     outboxes: Outboxes,
@@ -127,19 +127,19 @@ impl<'a> Machine<'a> {
     /// A machine for these records, at the beginning of their invocation.
     pub fn new(
         setting: Setting<'a>,
-        asks: impl Iterator<Item = Ask<'a>>,
+        asks: impl Iterator<Item = NewRecord<'a>>,
         now: Timestamp,
         host: &mut dyn Host,
     ) -> Self {
         let records = Records::new(asks);
-        let asks = records.all().iter().map(Entry::ask);
+        let asks = records.all().iter().map(BatchRecord::given);
         let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
         // In a mutex each of them runs.
         if setting.policy.mode.keeps_completions() {
-            order.find_copies(|at| records.get(at).map(|entry| entry.ask().same()));
+            order.find_copies(|at| records.get(at).map(|entry| entry.given().same()));
         }
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
-        let budget = Budget::new(now, end);
+        let budget = TimeBudget::new(now, end);
         // A batch of one, as each call of `run` is, has few at a time.
         let actions = VecDeque::with_capacity(records.all().len().clamp(2, 16));
         let mut machine = Self {
@@ -149,7 +149,7 @@ impl<'a> Machine<'a> {
             records,
             order,
             quarantine: Quarantine::default(),
-            waiting: Waiting::default(),
+            waiting: BusyKeys::default(),
             claims: Claims::default(),
             settlements: Settlements::default(),
             outboxes: Outboxes::default(),
@@ -159,7 +159,7 @@ impl<'a> Machine<'a> {
         };
         let present = &mut Present { now, host };
         for (at, receives) in machine.by_receives() {
-            machine.run(at, Event::Begin { looks: receives > 1 }, present);
+            machine.run(at, RecordEvent::Begin { looks: receives > 1 }, present);
         }
         machine
     }
@@ -168,7 +168,7 @@ impl<'a> Machine<'a> {
     fn by_receives(&self) -> Vec<(usize, u32)> {
         let all = self.records.all().iter();
         let mut order: Vec<(usize, u32)> =
-            all.map(|entry| entry.ask().receives).enumerate().collect();
+            all.map(|entry| entry.given().receives).enumerate().collect();
         order.sort_by_key(|(_, receives)| std::cmp::Reverse(*receives));
         order
     }
@@ -189,10 +189,10 @@ impl<'a> Machine<'a> {
             }
             Input::Ended { at, ended, since, polled } => {
                 self.polled += polled;
-                self.run(at, Event::Ended(ended, since), present);
+                self.run(at, RecordEvent::Ended(ended, since), present);
             }
             Input::Steps { at, steps } => {
-                self.run(at, Event::Steps(steps), present);
+                self.run(at, RecordEvent::Steps(steps), present);
             }
             Input::Polled { polled } => self.polled += polled,
         }
@@ -295,13 +295,13 @@ impl Machine<'_> {
                 let (at, written) = (settling.at, Written::of(&write));
                 self.learn(at, stored(write, &verdict), present);
                 let verdict = (!matches!(verdict, Verdict::Written)).then(|| Box::new(verdict));
-                self.run(at, Event::Settled { settling, written, verdict }, present);
+                self.run(at, RecordEvent::Settled { settling, written, verdict }, present);
             }
         } else if let Some(renewed) = self.leases.written(call, now) {
             for ((kept, write), verdict) in renewed.members.into_iter().zip(writes).zip(verdicts) {
                 let (at, record) = (kept.at, write.record.map(Box::new));
                 let verdict = Box::new(verdict);
-                self.run(at, Event::Renewed { kept, record, verdict }, present);
+                self.run(at, RecordEvent::Renewed { kept, record, verdict }, present);
             }
         } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
             self.answered(answers, present);
@@ -315,17 +315,17 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         for (outbox, answer) in self.outboxes.sent(call, answers, present.now) {
-            self.run(outbox.at, Event::Sent(outbox, answer), present);
+            self.run(outbox.at, RecordEvent::Sent(outbox, answer), present);
         }
     }
 
-    fn answered(&mut self, answers: Vec<Answer>, present: &mut Present<'_>) {
-        for Answer { at, claimed, seen } in answers {
+    fn answered(&mut self, answers: Vec<ClaimAnswer>, present: &mut Present<'_>) {
+        for ClaimAnswer { at, claimed, seen } in answers {
             // A store may leave out a result that answers nobody here.
             let answers = !matches!(claimed, Claimed::Mismatch | Claimed::Foreign { .. });
             let seen = seen.filter(|_| answers);
             self.learn(at, seen, present);
-            self.run(at, Event::Claimed(claimed), present);
+            self.run(at, RecordEvent::Claimed(claimed), present);
         }
     }
 
@@ -377,7 +377,7 @@ impl Machine<'_> {
     fn renew(&mut self, now: Timestamp) {
         let records = &self.records;
         let held = |at| {
-            let entry = records.get(at).filter(|entry| Entry::stage(entry).is_kept())?;
+            let entry = records.get(at).filter(|entry| BatchRecord::stage(entry).is_kept())?;
             Some((entry.key()?, entry.held()?))
         };
         let reply = self.starts.budget().reply();
@@ -414,7 +414,7 @@ impl Machine<'_> {
             self.stop(present);
         }
         for kept in self.leases.take_lapsed(present.now) {
-            self.run(kept.at, Event::Lapsed, present);
+            self.run(kept.at, RecordEvent::Lapsed, present);
         }
     }
 
@@ -425,11 +425,11 @@ impl Machine<'_> {
             return;
         }
         for at in self.records.in_stage(Stage::Running) {
-            self.run(at, Event::Stop, present);
+            self.run(at, RecordEvent::Stop, present);
         }
         if self.starts.close(NotStarted::Deadline) {
             for at in self.not_begun() {
-                self.run(at, Event::Close(NotStarted::Deadline), present);
+                self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
             }
         }
     }
@@ -445,14 +445,14 @@ impl Machine<'_> {
     fn abandon(&mut self, present: &mut Present<'_>) {
         self.stop(present);
         for at in self.claims.abandon() {
-            self.run(at, Event::Unanswered, present);
+            self.run(at, RecordEvent::Unanswered, present);
         }
         for outbox in self.outboxes.abandon() {
             let too_late = Err(messages::too_late());
-            self.run(outbox.at, Event::Sent(outbox, too_late), present);
+            self.run(outbox.at, RecordEvent::Sent(outbox, too_late), present);
         }
         for settling in self.settlements.abandon() {
-            self.run(settling.at, Event::Unsettled(settling), present);
+            self.run(settling.at, RecordEvent::Unsettled(settling), present);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::{
     messages::publish,
     outcome::{overtaken, recorded},
-    rule::{Next, Settling, Step},
+    rule::{Next, RecordView, Settling},
     settle::{AGAIN, give_up},
 };
 use lambda_idempotency_core::{
@@ -22,11 +22,11 @@ use lambda_idempotency_core::{
 
 /// A completion was not inserted, because its guard did not hold.
 pub(super) fn met(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     mut settling: Box<Settling>,
     found: Option<IdempotencyRecord>,
 ) -> Next {
-    let now = step.now;
+    let now = view.now;
     let settled = settling.held.settled(&settling.settlement, found.as_ref(), now);
     if matches!(settled, Settled::Done) {
         let completion = found.as_ref().and_then(Completion::of);
@@ -49,7 +49,7 @@ pub(super) fn met(
                 StoreErrorKind::Contended,
                 "the record comes and goes while its completion is being inserted",
             );
-            return give_up(step, settling, error);
+            return give_up(view, settling, error);
         }
         Admission::Replay(result) => Overtaken::Completed(result),
         Admission::Unsent(stored) => {
@@ -71,13 +71,13 @@ pub(super) fn met(
             Outcome::Busy { until: *until }
         }
         (_, ours) => overtaken(by, found.as_ref().and_then(Completion::of), ours, |theirs| {
-            step.foreign(theirs)
+            view.foreign(theirs)
         }),
     };
     match unsent {
         // Whoever completed it may have died before it sent them, and this delivery is acknowledged.
         Some(stored) if matches!(outcome, Outcome::Superseded { .. }) => {
-            publish(step, stored, outcome)
+            publish(view, stored, outcome)
         }
         _ => Next::End(outcome),
     }

@@ -14,7 +14,7 @@ use lambda_idempotency_keys::Key;
 
 /// What to do with a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Task {
+pub enum Handling {
     /// Its handler is called once per key.
     Keyed,
     /// Its handler is called at every delivery.
@@ -25,7 +25,7 @@ pub enum Task {
 
 /// What the machine knows of a record.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Ask<'a> {
+pub struct NewRecord<'a> {
     /// Its idempotency key.
     pub key: Option<Key>,
     /// What must agree with other deliveries of the key.
@@ -37,7 +37,7 @@ pub struct Ask<'a> {
     /// How often it was received, this time included; 0 if its source does not count that.
     pub receives: u32,
     /// What to do with the record.
-    pub task: Task,
+    pub handling: Handling,
     /// Whether somebody takes care of it if it will never be processed, so that its group need not wait.
     pub lets_pass: bool,
     /// What its claim keeps, to do the work again where nothing redelivers it.
@@ -51,7 +51,7 @@ pub(super) enum Same<'e> {
     Payload(&'e str),
 }
 
-impl<'a> Ask<'a> {
+impl<'a> NewRecord<'a> {
     /// A record that asks for its key alone.
     #[cfg(test)]
     pub(super) const fn keyed(key: Key) -> Self {
@@ -61,7 +61,7 @@ impl<'a> Ask<'a> {
             payload: "",
             group: None,
             receives: 0,
-            task: Task::Keyed,
+            handling: Handling::Keyed,
             lets_pass: false,
             kept: None,
         }
@@ -131,8 +131,8 @@ impl Stage {
 
 /// One record and its stage.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Entry<'a> {
-    ask: Ask<'a>,
+pub(super) struct BatchRecord<'a> {
+    ask: NewRecord<'a>,
     stage: Stage,
     held: Option<Arc<Held>>,
     /// What its completion is written under, if its key was not claimed but taken to be free.
@@ -153,8 +153,8 @@ pub(super) struct Entry<'a> {
     looks: u32,
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn new(ask: Ask<'a>) -> Self {
+impl<'a> BatchRecord<'a> {
+    pub(super) fn new(ask: NewRecord<'a>) -> Self {
         Self {
             ask,
             stage: Stage::Queued,
@@ -171,7 +171,7 @@ impl<'a> Entry<'a> {
         }
     }
 
-    pub(super) const fn ask(&self) -> &Ask<'a> {
+    pub(super) const fn given(&self) -> &NewRecord<'a> {
         &self.ask
     }
 
@@ -278,7 +278,7 @@ impl<'a> Entry<'a> {
 
     /// It runs without a claim, because of this error.
     pub(super) fn runs_without_claim(&mut self, error: Option<StoreError>) {
-        self.ask.task = Task::Unprotected;
+        self.ask.handling = Handling::Unprotected;
         self.outage = error.map(|error| Box::new(Carried(error)));
     }
 
@@ -318,27 +318,27 @@ impl<'a> Entry<'a> {
 /// The records of a batch, numbered in the order of the event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Records<'a> {
-    entries: Vec<Entry<'a>>,
+    entries: Vec<BatchRecord<'a>>,
     /// How many of them have no outcome yet.
     open: usize,
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(asks: impl Iterator<Item = Ask<'a>>) -> Self {
-        let entries: Vec<_> = asks.map(Entry::new).collect();
+    pub(super) fn new(asks: impl Iterator<Item = NewRecord<'a>>) -> Self {
+        let entries: Vec<_> = asks.map(BatchRecord::new).collect();
         Self { open: entries.len(), entries }
     }
 
-    pub(super) fn all(&self) -> &[Entry<'a>] {
+    pub(super) fn all(&self) -> &[BatchRecord<'a>] {
         &self.entries
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<&Entry<'a>> {
+    pub(super) fn get(&self, at: usize) -> Option<&BatchRecord<'a>> {
         self.entries.get(at)
     }
 
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
-    pub(super) fn at(&mut self, at: usize) -> &mut Entry<'a> {
+    pub(super) fn at(&mut self, at: usize) -> &mut BatchRecord<'a> {
         &mut self.entries[at]
     }
 
@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
-        let mut entry = Entry::new(Ask::keyed(Key::from_text("op#a")));
+        let mut entry = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
         assert!(!entry.has_waited());
         assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
         assert!(entry.has_waited());
@@ -424,19 +424,19 @@ mod tests {
 
     #[test]
     fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
-        let ask = Ask { kept: Some("{}".into()), ..Ask::keyed(Key::from_text("op#a")) };
-        let mut entry = Entry::new(ask);
+        let ask = NewRecord { kept: Some("{}".into()), ..NewRecord::keyed(Key::from_text("op#a")) };
+        let mut entry = BatchRecord::new(ask);
         entry.assumed(held(1_000), Box::new(Guard::Absent));
         assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
         assert_eq!((entry.enter(Stage::Done), entry.stage()), (Stage::Queued, Stage::Done));
         entry.done();
         assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
-        assert_eq!(entry.ask().kept, None, "with its form in a store that encrypts");
+        assert_eq!(entry.given().kept, None, "with its form in a store that encrypts");
     }
 
     #[test]
     fn looks_at_a_busy_key_are_counted() {
-        let mut entry = Entry::new(Ask::keyed(Key::from_text("op#a")));
+        let mut entry = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
         assert_eq!(entry.looks(), 0);
         entry.looked();
         entry.looked();
@@ -445,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_record_is_done_when_it_has_its_outcome() {
-        let asks = ["op#a", "op#b"].map(|key| Ask::keyed(Key::from_text(key)));
+        let asks = ["op#a", "op#b"].map(|key| NewRecord::keyed(Key::from_text(key)));
         let mut records = Records::new(asks.into_iter());
         assert_eq!(records.open(), 2);
         records.done(1);

@@ -1,17 +1,17 @@
 //! What happens to a record, what a rule sees of it, and what becomes of it.
 //!
-//! A rule is a function of one record in its [`Step`]. It returns the [`Next`] stage of the record. It does not see
+//! A rule is a function of one record in its [`RecordView`]. It returns the [`Next`] stage of the record. It does not see
 //! the machine, nor other records, and calls no rule that could call it: what follows for other records is the
 //! machine's part.
 
 use std::sync::Arc;
 
 use super::{
-    budget::Budget,
-    claims::{Claimed, Wanted},
-    io::{Carried, Ended, Host, Setting},
-    lease::{Kept, Terms},
-    record::{Entry, Stage},
+    budget::TimeBudget,
+    claims::{Claimed, WantedKey},
+    io::{Carried, HandlerEnd, Host, Setting},
+    lease::{KeptLease, Terms},
+    record::{BatchRecord, Stage},
 };
 use lambda_idempotency_core::{
     admission::{Claim, Held, Settlement},
@@ -25,7 +25,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 /// What happens to a record. An event is moved several times, so a settlement is in a box.
-pub(super) enum Event {
+pub(super) enum RecordEvent {
     /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
     Begin { looks: bool },
     /// It is looked at or claimed now.
@@ -37,11 +37,11 @@ pub(super) enum Event {
     /// There is room for its handler.
     Start,
     /// Its handler has ended; and when it was called, if it was.
-    Ended(Ended, Option<Timestamp>),
+    Ended(HandlerEnd, Option<Timestamp>),
     /// Steps of its handler have ended.
     Steps(Json),
     /// A renewal of its lease was answered.
-    Renewed { kept: Kept, record: Option<Box<IdempotencyRecord>>, verdict: Box<Verdict> },
+    Renewed { kept: KeptLease, record: Option<Box<IdempotencyRecord>>, verdict: Box<Verdict> },
     /// Its lease has ended.
     Lapsed,
     /// The time for handlers is over.
@@ -67,7 +67,7 @@ pub(super) enum Next {
     /// Its last attempts were lost, so many in a row: it waits for its turn in quarantine.
     Suspect(u32),
     /// Its key is looked at or claimed.
-    Claim(Wanted),
+    Claim(WantedKey),
     /// Its claim is settled.
     Settle(Box<Settling>),
     /// Its messages are sent.
@@ -79,13 +79,13 @@ pub(super) enum Next {
 }
 
 /// A record to which something happens: what its rules see, and what they say besides its next stage.
-pub(super) struct Step<'s, 'a> {
+pub(super) struct RecordView<'s, 'a> {
     pub(super) at: usize,
-    pub(super) entry: &'s mut Entry<'a>,
+    pub(super) entry: &'s mut BatchRecord<'a>,
     pub(super) now: Timestamp,
     pub(super) host: &'s mut dyn Host,
     pub(super) setting: &'s Setting<'a>,
-    pub(super) budget: Budget,
+    pub(super) budget: TimeBudget,
     pub(super) terms: Terms,
     /// Why it will not be started, if that is decided.
     pub(super) closed: Option<NotStarted>,
@@ -97,10 +97,10 @@ pub(super) struct Step<'s, 'a> {
     pub(super) held_up: bool,
 }
 
-impl Step<'_, '_> {
+impl RecordView<'_, '_> {
     /// The claim that the record makes now.
     pub(super) fn claim_by(&self, owner: Owner, provenance: Option<Provenance>) -> Claim {
-        let ask = self.entry.ask();
+        let ask = self.entry.given();
         Claim {
             owner,
             lease_until: self.terms.lease_until(self.now),

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use super::{budget::Budget, record::Stage};
+use super::{budget::TimeBudget, record::Stage};
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
 /// How many claims may be on their way or wait for their handler: enough for four full calls of
@@ -15,7 +15,7 @@ const CLAIM_AHEAD: usize = 100;
 /// The records that may begin, and those that wait for that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Starts {
-    budget: Budget,
+    budget: TimeBudget,
     concurrency: usize,
     /// Whether records outside quarantine may be claimed and started. Before that, it has to be known
     /// which records of earlier receives go first.
@@ -50,7 +50,7 @@ pub(super) enum Turn {
 
 impl Starts {
     /// Of a batch of so many `records`.
-    pub(super) fn new(budget: Budget, concurrency: usize, records: usize) -> Self {
+    pub(super) fn new(budget: TimeBudget, concurrency: usize, records: usize) -> Self {
         Self {
             budget,
             concurrency: concurrency.max(1),
@@ -67,7 +67,7 @@ impl Starts {
         }
     }
 
-    pub(super) const fn budget(&self) -> &Budget {
+    pub(super) const fn budget(&self) -> &TimeBudget {
         &self.budget
     }
 
@@ -258,9 +258,9 @@ pub(super) fn pause(looks: u32) -> Duration {
 
 /// The waiting records, by their wake-up times and positions in the batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Waiting(BTreeSet<(Timestamp, usize)>);
+pub(super) struct BusyKeys(BTreeSet<(Timestamp, usize)>);
 
-impl Waiting {
+impl BusyKeys {
     /// Record `at` moves from one stage to another.
     pub(super) fn moved(&mut self, at: usize, was: Stage, to: Stage) {
         if let Stage::Waiting(wait) = was {
@@ -296,7 +296,7 @@ mod tests {
 
     /// Admission to an invocation of 30 s, for two handlers at once.
     fn starts() -> Starts {
-        Starts::new(Budget::new(START, after(30_000)), 2, 0)
+        Starts::new(TimeBudget::new(START, after(30_000)), 2, 0)
     }
 
     fn to_look(starts: &mut Starts, at: usize) {

@@ -14,7 +14,7 @@ use super::{
     io::Carried,
     messages::{self, overtaken_by, publish, send, unsent},
     outcome::{overtaken, recorded, shrink},
-    rule::{Next, Settling, Step, Written},
+    rule::{Next, RecordView, Settling, Written},
 };
 use lambda_idempotency_core::{
     admission::{Held, Overtaken, Settled, Settlement},
@@ -38,23 +38,23 @@ const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const AGAIN: u32 = 3;
 
 /// The handler failed, or one of its effects was refused.
-pub(super) fn failed(step: &mut Step<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
+pub(super) fn failed(view: &mut RecordView<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
     let failed_attempts = held.failed_attempts().saturating_add(1);
-    let settlement = settlement_of(step, &failure, failed_attempts);
+    let settlement = settlement_of(view, &failure, failed_attempts);
     let permanent = matches!(settlement, Settlement::FailPermanently { .. });
-    settle(step, held, settlement, Outcome::Failed { failure, failed_attempts, permanent })
+    settle(view, held, settlement, Outcome::Failed { failure, failed_attempts, permanent })
 }
 
 /// How a failure is recorded.
 pub(super) fn settlement_of(
-    step: &Step<'_, '_>,
+    view: &RecordView<'_, '_>,
     failure: &Failure,
     failed_attempts: u32,
 ) -> Settlement {
     let error = failure.error_type().into();
     // A mutex keeps no failure. It is permanent only if somebody takes care of the record at once.
-    let is_kept = !step.is_mutex() || step.entry.ask().lets_pass;
-    let is_permanent = is_kept && step.setting.policy.fails_permanently(failure, failed_attempts);
+    let is_kept = !view.is_mutex() || view.entry.given().lets_pass;
+    let is_permanent = is_kept && view.setting.policy.fails_permanently(failure, failed_attempts);
     if !is_permanent {
         return Settlement::Release { error_type: error };
     }
@@ -63,51 +63,51 @@ pub(super) fn settlement_of(
 }
 
 /// A record that was claimed, or needs no claim, does not run after all.
-pub(super) fn not_started(step: &mut Step<'_, '_>, why: NotStarted) -> Next {
+pub(super) fn not_started(view: &mut RecordView<'_, '_>, why: NotStarted) -> Next {
     let outcome = Outcome::Returned(why);
-    match step.entry.held().cloned() {
-        Some(held) => settle(step, held, Settlement::Undo, outcome),
+    match view.entry.held().cloned() {
+        Some(held) => settle(view, held, Settlement::Undo, outcome),
         None => Next::End(outcome),
     }
 }
 
 /// Settles the claim of a record; then it has this outcome.
 pub(super) fn settle(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     held: Arc<Held>,
     settlement: Settlement,
     outcome: Outcome,
 ) -> Next {
-    settle_with(step, held, settlement, None, outcome)
+    settle_with(view, held, settlement, None, outcome)
 }
 
 /// The same, with effects.
 pub(super) fn settle_with(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     held: Arc<Held>,
     settlement: Settlement,
     effects: Option<Effects>,
     outcome: Outcome,
 ) -> Next {
-    let due = step.now;
+    let due = view.now;
     // Messages are marked as sent in a completion that is stored, so nothing is assumed then.
     let is_mark = matches!(settlement, Settlement::MarkSent);
-    let assumed = step.entry.assumption().filter(|_| !is_mark);
+    let assumed = view.entry.assumption().filter(|_| !is_mark);
     let assumed = assumed.cloned().map(Box::new);
     if assumed.is_some()
         && let Some(outcome) = unwritten(&held, &settlement, &outcome, due)
     {
         return Next::End(outcome);
     }
-    let settlement = in_its_mode(step, settlement);
+    let settlement = in_its_mode(view, settlement);
     // An optimistic commit records no give-up; reserve no time for it.
     let kept_for = effects.as_ref().filter(|_| assumed.is_none());
-    let until = settle_until(step, &settlement, kept_for);
+    let until = settle_until(view, &settlement, kept_for);
     // Effects that are not committed did not happen, so the next delivery may repeat the work.
     let insists = effects.is_none();
-    let Some(key) = step.entry.key().cloned() else { return Next::End(outcome) };
+    let Some(key) = view.entry.key().cloned() else { return Next::End(outcome) };
     Next::Settle(Box::new(Settling {
-        at: step.at,
+        at: view.at,
         key,
         held,
         settlement,
@@ -130,11 +130,11 @@ pub(super) fn settle_with(
 /// Until when to try a settlement. If it has messages, half of the time is left for sending them. A mark only
 /// saves sending them again, so the acknowledgement does not wait long for it.
 fn settle_until(
-    step: &Step<'_, '_>,
+    view: &RecordView<'_, '_>,
     settlement: &Settlement,
     effects: Option<&Effects>,
 ) -> Timestamp {
-    let (budget, now) = (&step.budget, step.now);
+    let (budget, now) = (&view.budget, view.now);
     let until = match effects {
         Some(_) => budget.commit_deadline(now),
         None => budget.settle_deadline(now),
@@ -148,14 +148,14 @@ fn settle_until(
 }
 
 /// What is written instead of this settlement, in the operation's mode.
-fn in_its_mode(step: &Step<'_, '_>, settlement: Settlement) -> Settlement {
+fn in_its_mode(view: &RecordView<'_, '_>, settlement: Settlement) -> Settlement {
     match settlement {
         Settlement::Complete { .. }
         | Settlement::Commit { .. }
         | Settlement::FailPermanently { .. }
         | Settlement::Release { .. }
         | Settlement::Decline
-            if step.is_mutex() =>
+            if view.is_mutex() =>
         {
             Settlement::Forget
         }
@@ -189,51 +189,51 @@ fn unwritten(
 
 /// A settlement was answered.
 pub(super) fn answered(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     mut settling: Box<Settling>,
     written: Written,
     verdict: Verdict,
 ) -> Next {
     let Written { unsent, completion } = written;
     let found = match verdict {
-        Verdict::Written => return in_store(step, settling, unsent, completion),
+        Verdict::Written => return in_store(view, settling, unsent, completion),
         // The next call has more time for it.
         Verdict::EffectRefused(refused)
             if refused.reason() == RefusalReason::TooSlow
-                && settling.is_retried(&refused.clone().into(), step.now) =>
+                && settling.is_retried(&refused.clone().into(), view.now) =>
         {
             return Next::Settle(settling);
         }
         // Without a claim, nothing keeps an earlier request without an answer from being applied yet.
         Verdict::EffectRefused(refused) if settling.assumed.is_some() && settling.in_doubt => {
-            return give_up(step, settling, refused.into());
+            return give_up(view, settling, refused.into());
         }
         Verdict::EffectRefused(refused) if settling.effects.is_some() => {
-            return failed(step, settling.held, Failure::refused(refused));
+            return failed(view, settling.held, Failure::refused(refused));
         }
-        Verdict::EffectRefused(refused) => return unsettled(step, settling, refused.into()),
-        Verdict::Unknown(error) => return unsettled(step, settling, error),
+        Verdict::EffectRefused(refused) => return unsettled(view, settling, refused.into()),
+        Verdict::Unknown(error) => return unsettled(view, settling, error),
         Verdict::Found(found) => found,
     };
     let completion = found.as_ref().and_then(Completion::of);
-    match settling.held.settled(&settling.settlement, found.as_ref(), step.now) {
-        Settled::Done => in_store(step, settling, found.map(Box::new), completion),
+    match settling.held.settled(&settling.settlement, found.as_ref(), view.now) {
+        Settled::Done => in_store(view, settling, found.map(Box::new), completion),
         // The commit had no answer, and was applied.
         Settled::Overtaken(Overtaken::Completed(_)) if settling.is_committed(found.as_ref()) => {
             settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
-            in_store(step, settling, found.map(Box::new), completion)
+            in_store(view, settling, found.map(Box::new), completion)
         }
         Settled::Overtaken(by) => {
             let ours = settling.outcome.0;
-            let outcome = overtaken(by, completion, ours, |theirs| step.foreign(theirs));
-            overtaken_by(step, &settling.held, found, outcome)
+            let outcome = overtaken(by, completion, ours, |theirs| view.foreign(theirs));
+            overtaken_by(view, &settling.held, found, outcome)
         }
         Settled::Again { .. } if settling.again >= AGAIN => {
             let error = StoreError::new(
                 StoreErrorKind::Contended,
                 "the record comes and goes while it is being completed",
             );
-            give_up(step, settling, error)
+            give_up(view, settling, error)
         }
         Settled::Again { guard, record } => {
             // A commit is the same write each time.
@@ -249,7 +249,7 @@ pub(super) fn answered(
 /// A settlement is recorded, and `record` is stored now. If that has messages, they are sent; otherwise the
 /// record has its outcome.
 fn in_store(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     settling: Box<Settling>,
     record: Option<Box<IdempotencyRecord>>,
     completion: Option<Completion>,
@@ -258,7 +258,7 @@ fn in_store(
     match record.filter(|record| record.outbox.is_some() && !is_mark) {
         Some(record) => {
             let stored = Arc::new(settling.held.with_record(*record));
-            publish(step, stored, recorded(settling.settled(), completion))
+            publish(view, stored, recorded(settling.settled(), completion))
         }
         // It was said when the completion was recorded.
         None if is_mark => Next::End(settling.settled()),
@@ -280,30 +280,34 @@ pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecor
 
 /// Tries it again, or ends it without.
 pub(super) fn unsettled(
-    step: &mut Step<'_, '_>,
+    view: &mut RecordView<'_, '_>,
     mut settling: Box<Settling>,
     error: StoreError,
 ) -> Next {
     settling.in_doubt |= settling.effects.is_some() && error.may_have_applied();
     let shrunk = shrink(&mut settling, &error);
-    if shrunk || settling.is_retried(&error, step.now) {
+    if shrunk || settling.is_retried(&error, view.now) {
         Next::Settle(settling)
     } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
-        refused(step, settling, error)
-    } else if settling.effects.is_some() && !step.is_reply_due() {
-        leave_uncommitted(step, settling, error)
+        refused(view, settling, error)
+    } else if settling.effects.is_some() && !view.is_reply_due() {
+        leave_uncommitted(view, settling, error)
     } else {
-        give_up(step, settling, error)
+        give_up(view, settling, error)
     }
 }
 
 /// Ends a commit that has no answer in time. The idempotency record says that the process lives, so the
 /// record is not quarantined; and a commit that is still on its way applies nothing after that.
-fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
-    let until = step.budget.settle_deadline(step.now);
-    let is_late = until <= step.now;
+fn leave_uncommitted(
+    view: &mut RecordView<'_, '_>,
+    settling: Box<Settling>,
+    error: StoreError,
+) -> Next {
+    let until = view.budget.settle_deadline(view.now);
+    let is_late = until <= view.now;
     if settling.assumed.is_some() || is_late {
-        return give_up(step, settling, error);
+        return give_up(view, settling, error);
     }
     let outcome = Outcome::Uncommitted { error: error.with_doubt(settling.in_doubt) };
     Next::Settle(Box::new(Settling {
@@ -311,8 +315,8 @@ fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Box<Settling>, error: St
         effects: None,
         instead: None,
         outcome: Carried(outcome),
-        due: step.now,
-        since: step.now,
+        due: view.now,
+        since: view.now,
         until,
         tries: 0,
         again: 0,
@@ -324,22 +328,26 @@ fn leave_uncommitted(step: &mut Step<'_, '_>, settling: Box<Settling>, error: St
 /// The store refused a commit: nothing was applied, and it will not be. The key is free for the next
 /// delivery. The failure is the store's, so it is not permanent, whatever the policies say of the
 /// handler's.
-fn refused(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+fn refused(view: &mut RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
     let held = settling.held;
     let failed_attempts = held.failed_attempts().saturating_add(1);
     let failure = Failure::from(error);
     let settlement = Settlement::Release { error_type: failure.error_type().into() };
     let outcome = Outcome::Failed { failure, failed_attempts, permanent: false };
-    settle(step, held, settlement, outcome)
+    settle(view, held, settlement, outcome)
 }
 
 /// A settlement that cannot be recorded. The key stays held until the lease ends.
-pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+pub(super) fn give_up(
+    view: &mut RecordView<'_, '_>,
+    settling: Box<Settling>,
+    error: StoreError,
+) -> Next {
     // The outcome needs neither: messages that are not marked are sent again with the same ids, and the key of
     // what was to be forgotten is free when the lease ends.
     match settling.settlement {
         Settlement::MarkSent => {
-            step.entry.set_unrecorded(Some(error));
+            view.entry.set_unrecorded(Some(error));
             return Next::End(settling.outcome.0);
         }
         Settlement::Forget => return Next::End(settling.outcome.0),
@@ -350,7 +358,7 @@ pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: S
             let in_doubt = settling.in_doubt || error.may_have_applied();
             Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
         }
-        Outcome::Executed { .. } => return unrecorded(step, settling, error),
+        Outcome::Executed { .. } => return unrecorded(view, settling, error),
         Outcome::Failed { failure, failed_attempts, .. } => {
             Outcome::Failed { failure, failed_attempts, permanent: false }
         }
@@ -361,15 +369,15 @@ pub(super) fn give_up(step: &mut Step<'_, '_>, settling: Box<Settling>, error: S
 
 /// The completion could not be recorded. The handler has done its work, so its messages are sent all the same:
 /// if it runs again, they have the same ids.
-fn unrecorded(step: &mut Step<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+fn unrecorded(view: &mut RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
     let Settling { held, settlement, outcome, .. } = *settling;
     let outcome = Outcome::CompletionLost { result: outcome.0.result().cloned(), error };
-    match held.write(&settlement, step.now).1 {
+    match held.write(&settlement, view.now).1 {
         Some(record) if record.outbox.is_some() => {
-            if step.is_reply_due() {
+            if view.is_reply_due() {
                 return unsent(&outcome, messages::too_late());
             }
-            send(step, &record, None, outcome)
+            send(view, &record, None, outcome)
         }
         _ => Next::End(outcome),
     }

@@ -9,8 +9,8 @@ use super::{
     messages, optimistic,
     outcome::shared,
     quarantine::Quarantine,
-    record::{Entry, Stage},
-    rule::{Event, Next, Step},
+    record::{BatchRecord, Stage},
+    rule::{Next, RecordEvent, RecordView},
     settle,
 };
 use lambda_idempotency_core::{
@@ -22,17 +22,22 @@ use lambda_idempotency_core::{
 
 /// What follows from a step for other records, and is not done yet.
 #[derive(Default)]
-pub(super) struct Work {
+pub(super) struct FollowUps {
     /// What happens to which record; the last comes first.
-    pub(super) open: Vec<(usize, Event)>,
+    pub(super) open: Vec<(usize, RecordEvent)>,
     /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
     pub(super) candidates: Vec<usize>,
 }
 
 impl Machine<'_> {
     /// Something happens to a record; does all that follows. Says which stage the record has then.
-    pub(super) fn run(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Stage {
-        let mut work = Work::default();
+    pub(super) fn run(
+        &mut self,
+        at: usize,
+        event: RecordEvent,
+        present: &mut Present<'_>,
+    ) -> Stage {
+        let mut work = FollowUps::default();
         self.happens(at, event, &mut work, present);
         while let Some((at, event)) = Self::next_event(&mut work) {
             self.happens(at, event, &mut work, present);
@@ -40,21 +45,27 @@ impl Machine<'_> {
         self.records.at(at).stage()
     }
 
-    fn next_event(work: &mut Work) -> Option<(usize, Event)> {
+    fn next_event(work: &mut FollowUps) -> Option<(usize, RecordEvent)> {
         if let Some(open) = work.open.pop() {
             return Some(open);
         }
-        work.candidates.pop().map(|at| (at, Event::Begin { looks: false }))
+        work.candidates.pop().map(|at| (at, RecordEvent::Begin { looks: false }))
     }
 
-    fn happens(&mut self, at: usize, event: Event, work: &mut Work, present: &mut Present<'_>) {
+    fn happens(
+        &mut self,
+        at: usize,
+        event: RecordEvent,
+        work: &mut FollowUps,
+        present: &mut Present<'_>,
+    ) {
         let next = self.step(at, event, present);
         self.enter(at, next, work, present);
     }
 
     /// What becomes of a record to which this happens.
-    fn step(&mut self, at: usize, event: Event, present: &mut Present<'_>) -> Next {
-        let mut step = Step {
+    fn step(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Next {
+        let mut view = RecordView {
             at,
             now: present.now,
             host: &mut *present.host,
@@ -67,32 +78,32 @@ impl Machine<'_> {
             held_up: false,
             entry: self.records.at(at),
         };
-        let (s, leases) = (&mut step, &mut self.leases);
+        let (s, leases) = (&mut view, &mut self.leases);
         let next = match (s.entry.stage(), event) {
-            (Stage::Queued, Event::Begin { looks }) if self.order.may_go(at) => {
+            (Stage::Queued, RecordEvent::Begin { looks }) if self.order.may_go(at) => {
                 claim::begin(s, looks && self.starts.has_room_for_looks())
             }
-            (Stage::ToLook, Event::Turn) => claim::turn(s, true),
-            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, Event::Turn) => {
+            (Stage::ToLook, RecordEvent::Turn) => claim::turn(s, true),
+            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Turn) => {
                 claim::turn(s, false)
             }
-            (Stage::Claiming, Event::Claimed(claimed)) => claim::claimed(s, claimed),
-            (Stage::Claiming, Event::Unanswered) => claim::unanswered(),
-            (Stage::Waiting(_), Event::Woken) => Next::To(Stage::ToLook),
-            (Stage::Ready, Event::Start) => {
+            (Stage::Claiming, RecordEvent::Claimed(claimed)) => claim::claimed(s, claimed),
+            (Stage::Claiming, RecordEvent::Unanswered) => claim::unanswered(),
+            (Stage::Waiting(_), RecordEvent::Woken) => Next::To(Stage::ToLook),
+            (Stage::Ready, RecordEvent::Start) => {
                 let held = s.entry.held().cloned();
                 self.actions.push_back(Action::Start { at, held, stop: s.budget.stop() });
                 Next::To(Stage::Running)
             }
-            (Stage::Running, Event::Ended(ended, since)) => handlers::ended(s, ended, since),
-            (Stage::Running, Event::Stop) => handlers::stopped(s),
-            (Stage::Running, Event::Steps(steps)) => handlers::step_ended(s, leases, steps),
-            (Stage::Ready | Stage::Running, Event::Renewed { kept, record, verdict }) => {
+            (Stage::Running, RecordEvent::Ended(ended, since)) => handlers::ended(s, ended, since),
+            (Stage::Running, RecordEvent::Stop) => handlers::stopped(s),
+            (Stage::Running, RecordEvent::Steps(steps)) => handlers::step_ended(s, leases, steps),
+            (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
                 handlers::renewed(s, leases, kept, record.map(|record| *record), *verdict)
             }
-            (Stage::Ready, Event::Lapsed) => settle::not_started(s, NotStarted::Lease),
-            (Stage::Running, Event::Lapsed) => handlers::lapsed(s),
-            (Stage::Settling, Event::Settled { settling, written, verdict }) => {
+            (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(s, NotStarted::Lease),
+            (Stage::Running, RecordEvent::Lapsed) => handlers::lapsed(s),
+            (Stage::Settling, RecordEvent::Settled { settling, written, verdict }) => {
                 match verdict.map_or(Verdict::Written, |verdict| *verdict) {
                     Verdict::Found(found) if settling.assumed.is_some() => {
                         optimistic::met(s, settling, found)
@@ -100,11 +111,11 @@ impl Machine<'_> {
                     verdict => settle::answered(s, settling, written, verdict),
                 }
             }
-            (Stage::Settling, Event::Unsettled(settling)) => {
+            (Stage::Settling, RecordEvent::Unsettled(settling)) => {
                 settle::give_up(s, settling, settle::too_late())
             }
-            (Stage::Sending, Event::Sent(outbox, answer)) => messages::sent(outbox, answer),
-            (stage, Event::Close(why)) => match stage {
+            (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
+            (stage, RecordEvent::Close(why)) => match stage {
                 Stage::Queued
                 | Stage::ToLook
                 | Stage::Unseen
@@ -121,20 +132,20 @@ impl Machine<'_> {
             Next::Mark(stored, outcome) => settle::settle(s, stored, Settlement::MarkSent, outcome),
             next => next,
         };
-        if step.held_up {
+        if view.held_up {
             self.starts.hold_up();
         }
         next
     }
 
     /// Carries out what becomes of a record.
-    fn enter(&mut self, at: usize, next: Next, work: &mut Work, present: &mut Present<'_>) {
+    fn enter(&mut self, at: usize, next: Next, work: &mut FollowUps, present: &mut Present<'_>) {
         match next {
             Next::Stay => {}
             Next::To(stage) => self.moved(at, stage),
             Next::Suspect(losses) => {
                 self.moved(at, Stage::Suspected);
-                self.quarantine.add(at, losses, self.records.at(at).ask().receives);
+                self.quarantine.add(at, losses, self.records.at(at).given().receives);
             }
             Next::Claim(wanted) => {
                 self.moved(at, Stage::Claiming);
@@ -194,7 +205,7 @@ impl Machine<'_> {
         }
         let mut listed = self.not_begun();
         listed.sort_unstable();
-        let all = self.records.all().iter().map(Entry::stage).enumerate();
+        let all = self.records.all().iter().map(BatchRecord::stage).enumerate();
         let not_begun = all.clone().filter(|(_, stage)| stage.has_not_begun()).map(|(at, _)| at);
         let in_stage = |is: fn(Stage) -> bool| all.clone().filter(|(_, stage)| is(*stage)).count();
         not_begun.eq(listed)
@@ -209,7 +220,7 @@ impl Machine<'_> {
         &mut self,
         at: usize,
         outcome: Outcome,
-        work: &mut Work,
+        work: &mut FollowUps,
         present: &mut Present<'_>,
     ) {
         let outcome = self.given(outcome, present.now);
@@ -217,12 +228,12 @@ impl Machine<'_> {
         self.answer_copies(at, &outcome, work);
         let entry = self.records.at(at);
         // Its sink is called once the batch has its outcomes.
-        let passes = entry.ask().lets_pass && outcome.is_final();
+        let passes = entry.given().lets_pass && outcome.is_final();
         self.quarantine.ended(passes || outcome.is_acknowledged());
         if !outcome.is_acknowledged() && !passes {
             // The rest of the group: the source delivers it again, in order.
             let rest = self.order.same_group(at).into_iter();
-            work.open.extend(rest.map(|at| (at, Event::Close(NotStarted::Order))));
+            work.open.extend(rest.map(|at| (at, RecordEvent::Close(NotStarted::Order))));
         }
         self.actions.push_back(Action::Report(record_outcome(at, entry, outcome)));
         self.records.done(at);
@@ -243,7 +254,7 @@ impl Machine<'_> {
     }
 
     /// Copies of the record in the same batch share its outcome, if it has one to share.
-    fn answer_copies(&mut self, at: usize, outcome: &Outcome, work: &mut Work) {
+    fn answer_copies(&mut self, at: usize, outcome: &Outcome, work: &mut FollowUps) {
         let Some(shared) = shared(outcome) else { return };
         let copies = self.order.copies(at);
         for copy in &copies {
@@ -254,7 +265,7 @@ impl Machine<'_> {
     }
 }
 
-fn record_outcome(at: usize, entry: &mut Entry<'_>, outcome: Outcome) -> RecordOutcome {
+fn record_outcome(at: usize, entry: &mut BatchRecord<'_>, outcome: Outcome) -> RecordOutcome {
     RecordOutcome {
         at,
         outcome: Carried(outcome),

@@ -2,7 +2,7 @@
 //!
 //! A completion must not wait for other handlers, so the driver looks after each poll of a handler
 //! whether something else comes first. A stream of futures polls all that were woken before it comes
-//! back. Here, each handler has a slot with its own waker, and [`Running::poll_one`] polls the one
+//! back. Here, each handler has a slot with its own waker, and [`RunningHandlers::poll_one`] polls the one
 //! that was woken first. Slots and wakers are used again for later handlers.
 
 mod sync;
@@ -15,16 +15,16 @@ use std::{
 };
 
 use lambda_idempotency_core::{clock::Timestamp, record::Json};
-use waking::{Task, Woken};
+use waking::{HandlerWaker, Woken};
 
-use crate::{handler::Handler, machine::Ended};
+use crate::{handler::HandlerCall, machine::HandlerEnd};
 
 /// The handlers that were started and have not ended.
 #[derive(Default)]
-pub(crate) struct Running<'a> {
+pub(crate) struct RunningHandlers<'a> {
     /// How many run at once, at most, as far as is known: there is room for them once the first is started.
     handlers: usize,
-    slots: Vec<Slot<'a>>,
+    slots: Vec<HandlerSlot<'a>>,
     free: Vec<usize>,
     woken: Arc<Woken>,
     /// Counts the polls of the batch.
@@ -34,13 +34,13 @@ pub(crate) struct Running<'a> {
     again: Vec<usize>,
 }
 
-struct Slot<'a> {
+struct HandlerSlot<'a> {
     /// The record of the handler.
     at: usize,
-    handler: Option<Handler<'a>>,
+    handler: Option<HandlerCall<'a>>,
     /// The turn in which the handler was polled last.
     polled: Option<u64>,
-    task: Arc<Task>,
+    task: Arc<HandlerWaker>,
     waker: Waker,
 }
 
@@ -50,17 +50,17 @@ pub(crate) enum Polled {
     Pending(usize, Option<Json>),
     /// It has ended: of which record, how, and since when it ran, if it was called; and its steps if one has
     /// ended.
-    Ended(usize, Ended, Option<Timestamp>, Option<Json>),
+    Ended(usize, HandlerEnd, Option<Timestamp>, Option<Json>),
 }
 
-impl<'a> Running<'a> {
+impl<'a> RunningHandlers<'a> {
     /// So many handlers run at once, at most.
     pub(crate) const fn limit(&mut self, handlers: usize) {
         self.handlers = handlers;
     }
 
     /// Takes in the handler of record `at`; returns its slot. It is polled as if it had been woken.
-    pub(crate) fn start(&mut self, at: usize, handler: Handler<'a>) -> usize {
+    pub(crate) fn start(&mut self, at: usize, handler: HandlerCall<'a>) -> usize {
         if self.slots.capacity() == 0 {
             self.slots.reserve_exact(self.handlers);
             self.free.reserve_exact(self.handlers);
@@ -72,10 +72,10 @@ impl<'a> Running<'a> {
             (slot.at, slot.handler, slot.polled) = (at, handler, None);
             slot.task.wake_by_ref();
         } else {
-            let task = Arc::new(Task::new(number, Arc::clone(&self.woken)));
+            let task = Arc::new(HandlerWaker::new(number, Arc::clone(&self.woken)));
             task.wake_by_ref();
             let waker = Waker::from(Arc::clone(&task));
-            self.slots.push(Slot { at, handler, polled: None, task, waker });
+            self.slots.push(HandlerSlot { at, handler, polled: None, task, waker });
         }
         number
     }
@@ -158,7 +158,7 @@ mod tests {
 
     type Work = BoxFuture<'static, Result<Returned, lambda_idempotency_core::failure::Failure>>;
 
-    fn handler(work: impl FnOnce() -> Work + Send + 'static) -> Handler<'static> {
+    fn handler(work: impl FnOnce() -> Work + Send + 'static) -> HandlerCall<'static> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let subject = Subject { key: None, identity: None, attempt: None };
         let history = History::none(clock.now());
@@ -176,11 +176,11 @@ mod tests {
         let job = Box::new(|_| work());
         let due =
             Due { operation: "op", job, call, latest, clock, has_opentelemetry_fields: false };
-        Handler::new(due)
+        HandlerCall::new(due)
     }
 
     /// Which record was polled, and whether it ended.
-    fn poll(running: &mut Running<'_>) -> Option<(Option<usize>, bool)> {
+    fn poll(running: &mut RunningHandlers<'_>) -> Option<(Option<usize>, bool)> {
         match running.poll_one(&mut Context::from_waker(&noop_waker())) {
             Poll::Pending => None,
             Poll::Ready(Polled::Pending(..)) => Some((None, false)),
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn handlers_are_polled_one_at_a_time_in_the_order_of_their_starts() {
-        let mut running = Running::default();
+        let mut running = RunningHandlers::default();
         for at in [7, 8] {
             running.start(at, handler(|| Box::pin(async { Ok(Returned::Nothing) })));
         }
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_wakes_itself_is_polled_once_in_a_turn() {
-        let mut running = Running::default();
+        let mut running = RunningHandlers::default();
         let polls = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&polls);
         let wakes_itself = poll_fn(move |context| {
@@ -213,7 +213,7 @@ mod tests {
         });
         running.start(0, handler(|| Box::pin(wakes_itself)));
         running.start(1, handler(|| Box::pin(async { Ok(Returned::Nothing) })));
-        let turn = |running: &mut Running<'_>| std::iter::from_fn(|| poll(running)).count();
+        let turn = |running: &mut RunningHandlers<'_>| std::iter::from_fn(|| poll(running)).count();
         assert_eq!(turn(&mut running), 2, "itself, and the other one");
         for turns in 2..5 {
             running.begin_turn();
@@ -231,7 +231,7 @@ mod tests {
         }
         let drops = Arc::new(AtomicUsize::new(0));
         let dropped = Dropped(Arc::clone(&drops));
-        let mut running = Running::default();
+        let mut running = RunningHandlers::default();
         let slot = running.start(
             0,
             handler(|| {
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn a_handler_that_is_woken_from_elsewhere_wakes_the_batch() {
-        let mut running = Running::default();
+        let mut running = RunningHandlers::default();
         let kept: Arc<Mutex<Option<Waker>>> = Arc::default();
         let keeps = Arc::clone(&kept);
         let waits = poll_fn(move |context| {

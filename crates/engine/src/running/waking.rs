@@ -49,14 +49,14 @@ impl Woken {
 }
 
 /// Wakes the handler in a slot.
-pub(super) struct Task {
+pub(super) struct HandlerWaker {
     slot: usize,
     /// Whether the slot is among those that were woken.
     is_woken: AtomicBool,
     woken: Arc<Woken>,
 }
 
-impl Task {
+impl HandlerWaker {
     pub(super) fn new(slot: usize, woken: Arc<Woken>) -> Self {
         Self { slot, is_woken: AtomicBool::new(false), woken }
     }
@@ -70,7 +70,7 @@ impl Task {
     }
 }
 
-impl Wake for Task {
+impl Wake for HandlerWaker {
     fn wake(self: Arc<Self>) {
         self.wake_by_ref();
     }

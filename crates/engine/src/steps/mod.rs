@@ -28,11 +28,11 @@ pub(crate) struct Steps {
     are_stored: bool,
     /// Why none may be called, if so.
     refusal: Option<Refusal>,
-    state: Mutex<State>,
+    state: Mutex<StepsState>,
 }
 
 #[derive(Default)]
-struct State {
+struct StepsState {
     /// As it was read with the claim, until the first step asks.
     before: Option<Json>,
     /// From then on.
@@ -90,11 +90,11 @@ pub(crate) enum Begun {
     /// An attempt before has called it: its result.
     Before(Box<RawValue>),
     /// It is to be called.
-    Calls(Called),
+    Calls(CalledStep),
 }
 
 /// A step that is called. If it does not end, because it fails or is dropped, it can be called again.
-pub(crate) struct Called {
+pub(crate) struct CalledStep {
     steps: Arc<Steps>,
     name: Arc<str>,
     has_ended: bool,
@@ -107,7 +107,7 @@ impl Steps {
             KeptSteps::NotStored => (false, None, None),
             KeptSteps::Refused(refusal) => (false, None, Some(*refusal)),
         };
-        let state = Mutex::new(State { before, ..State::default() });
+        let state = Mutex::new(StepsState { before, ..StepsState::default() });
         Arc::new(Self { are_stored, refusal, state })
     }
 
@@ -147,7 +147,7 @@ impl Steps {
             return Err(StepError::TooMany { name });
         }
         state.called.insert(Arc::clone(&name), false);
-        Ok(Begun::Calls(Called { steps: Arc::clone(self), name, has_ended: false }))
+        Ok(Begun::Calls(CalledStep { steps: Arc::clone(self), name, has_ended: false }))
     }
 
     /// The handler is polled by this task.
@@ -188,18 +188,18 @@ impl Steps {
     }
 
     // A panic cannot leave it half-changed: nothing of the user runs under the lock.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, StepsState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, StepsState>) {
     let waiting = std::mem::take(&mut state.waiting);
     drop(state);
     waiting.into_iter().for_each(Waker::wake);
 }
 
-impl State {
+impl StepsState {
     fn results(&mut self) -> Result<&mut Results, StepError> {
         let results = match self.results.take() {
             Some(results) => results,
@@ -223,7 +223,7 @@ impl State {
     }
 }
 
-impl Called {
+impl CalledStep {
     pub(crate) const fn name(&self) -> &Arc<str> {
         &self.name
     }
@@ -271,7 +271,7 @@ impl Called {
     }
 }
 
-impl Drop for Called {
+impl Drop for CalledStep {
     fn drop(&mut self) {
         if !self.has_ended {
             self.steps.lock().called.remove(&self.name);

@@ -15,7 +15,7 @@ fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
 }
 
-fn called(steps: &Arc<Steps>, name: &str) -> Called {
+fn called(steps: &Arc<Steps>, name: &str) -> CalledStep {
     match steps.begin(name).unwrap() {
         Begun::Calls(called) => called,
         Begun::Before(_) => panic!("{name} was called before"),

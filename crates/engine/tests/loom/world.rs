@@ -17,7 +17,7 @@ macro_rules! world {
 
             loom::model(|| {
                 let woken = Arc::new(waking::Woken::default());
-                let task = Arc::new(waking::Task::new(0, Arc::clone(&woken)));
+                let task = Arc::new(waking::HandlerWaker::new(0, Arc::clone(&woken)));
                 let data = Arc::new(AtomicUsize::new(0));
                 task.wake_by_ref();
                 let (waker, written) = (Waker::from(Arc::clone(&task)), Arc::clone(&data));

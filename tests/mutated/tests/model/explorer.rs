@@ -10,7 +10,7 @@ use crate::{
     answers::How,
     invocation::{advance, begin},
     leave_out,
-    machine::{Collected, Ended, Input},
+    machine::{Collected, HandlerEnd, Input},
     outboxes,
     powertools::Fate,
     properties,
@@ -152,10 +152,10 @@ impl Explorer {
     }
 
     /// A handler has returned, and has collected this effect, and messages if handlers publish some.
-    fn collected(&self, effect: Option<Effect>) -> Ended {
+    fn collected(&self, effect: Option<Effect>) -> HandlerEnd {
         let effects = effect.map(Effect::collected);
         let outbox = self.setup.publishes.then(|| outboxes::PUBLISHED.into());
-        Ended::Collected(Returned::Nothing, Collected { effects, outbox, retention: None })
+        HandlerEnd::Collected(Returned::Nothing, Collected { effects, outbox, retention: None })
     }
 }
 
@@ -263,11 +263,11 @@ impl Model for Explorer {
                     self.collected(None)
                 } else if is_ok {
                     world.effects[message.key].add(message.payload);
-                    Ended::Through(Ok(Returned::Nothing))
+                    HandlerEnd::Through(Ok(Returned::Nothing))
                 } else {
                     world.faults.errors -= 1;
                     world.fault();
-                    Ended::Through(Err(Failure::transient("a failure")))
+                    HandlerEnd::Through(Err(Failure::transient("a failure")))
                 };
                 let (at, since) = (handler.at, Some(handler.since));
                 let input = Input::Ended { at, ended, since, polled: Duration::ZERO };
@@ -279,7 +279,7 @@ impl Model for Explorer {
                 let handler = own.running.remove(running);
                 world.faults.errors -= 1;
                 world.fault();
-                let ended = Ended::Through(Err(Failure::permanent("a failure")));
+                let ended = HandlerEnd::Through(Err(Failure::permanent("a failure")));
                 let (at, since) = (handler.at, Some(handler.since));
                 let input = Input::Ended { at, ended, since, polled: Duration::ZERO };
                 advance(setup, world, invocation, Some(input));

@@ -15,7 +15,7 @@ use crate::{
     Misjudged,
     deaths::end,
     host::Surroundings,
-    machine::{Action, Ask, Ended, Input, Machine, RecordOutcome, Setting, Task},
+    machine::{Action, HandlerEnd, Handling, Input, Machine, NewRecord, RecordOutcome, Setting},
     misjudged, outboxes,
     properties::*,
     setup::Setup,
@@ -73,16 +73,16 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
     advance(setup, world, place, None);
 }
 
-fn ask(setup: &Setup, world: &World, record: usize) -> Ask<'static> {
+fn ask(setup: &Setup, world: &World, record: usize) -> NewRecord<'static> {
     let message = setup.messages[record];
     let payload = PAYLOADS[message.payload];
-    Ask {
+    NewRecord {
         key: Some(setup.keys[message.key].clone()),
         fingerprint: setup.fingerprints.then(|| Fingerprint::new(payload)),
         payload,
         group: setup.ordered.then(|| "g".into()),
         receives: world.source[record].receives.into(),
-        task: Task::Keyed,
+        handling: Handling::Keyed,
         lets_pass: false,
         kept: None,
     }
@@ -181,7 +181,7 @@ fn act(
                 (now >= stop).then_some(NotStarted::Deadline)
             };
             if let Some(why) = missed {
-                let ended = Ended::NotBegun(why);
+                let ended = HandlerEnd::NotBegun(why);
                 let input = Input::Ended { at, ended, since: None, polled: Duration::ZERO };
                 return machine.handle(input, now, &mut Surroundings { setup, world, own });
             }
