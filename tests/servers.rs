@@ -71,11 +71,6 @@ impl Server {
     /// With these settings of `postgresql.conf`. Without `fsync`, it keeps what it has confirmed if it is killed, though
     /// not if the machine is.
     pub(crate) fn postgres(settings: &[&str]) -> Self {
-        Self::postgres_on(free_port, settings)
-    }
-
-    /// On the first of these ports that no other process has.
-    pub(crate) fn postgres_on(port: impl FnMut() -> u16, settings: &[&str]) -> Self {
         let directory = new_directory("postgres");
         let data = directory.join("data").display().to_string();
         let made = owned(&directory, "initdb")
@@ -84,7 +79,7 @@ impl Server {
             .output()
             .expect("initdb starts");
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
-        Self::start(POSTGRES, directory, port, |[port, ..]| {
+        Self::start(POSTGRES, directory, |[port, ..]| {
             let mut words = text(["postgres", "-D", &data]);
             let port = format!("port={port}");
             let usual = ["listen_addresses=127.0.0.1", "unix_socket_directories=", &*port];
@@ -100,7 +95,7 @@ impl Server {
     pub(crate) fn pgbouncer(server: &Self, database: &str, setting: &str) -> Self {
         let directory = new_directory("pgbouncer");
         let file = directory.join("pgbouncer.ini");
-        Self::start(PGBOUNCER, directory, free_port, |[port, ..]| {
+        Self::start(PGBOUNCER, directory, |[port, ..]| {
             // `auth_type = any` logs everybody in as the user of the database.
             let settings = format!(
                 "[databases]\n* = host=127.0.0.1 user={USER} dbname=postgres port={} {database}\n\n\
@@ -126,7 +121,7 @@ impl Server {
         let program = program.unwrap_or_else(|_| "redis-server".to_owned());
         // It runs as this user, who may read the files that the arguments name.
         let directory = own_directory("redis");
-        Self::start(REDIS, directory, free_port, |[port, bus, other]| {
+        Self::start(REDIS, directory, |[port, bus, other]| {
             let [port, bus] = [port, bus].map(|port| port.to_string());
             let usual = ["--bind", "127.0.0.1", "--save", "", "--port", &port];
             let mut words = text([&*program]);
@@ -137,16 +132,11 @@ impl Server {
         })
     }
 
-    fn start(
-        kind: Kind,
-        directory: PathBuf,
-        mut port: impl FnMut() -> u16,
-        words: impl Fn([u16; 3]) -> Vec<String>,
-    ) -> Self {
+    fn start(kind: Kind, directory: PathBuf, words: impl Fn([u16; 3]) -> Vec<String>) -> Self {
         let mut server =
             Self { port: 0, more_ports: [0; 2], directory, kind, words: vec![], running: None };
         loop {
-            server.port = port();
+            server.port = free_port();
             server.more_ports = [free_port(), free_port()];
             let [bus, other] = server.more_ports;
             server.words = words([server.port, bus, other]);
@@ -321,7 +311,7 @@ pub(crate) fn owned(directory: &Path, name: &str) -> Command {
 
 /// A port that nobody listens on now, and that the kernel gives to nobody who asks for any: it is below those from which
 /// the kernel takes the ports of connections. So it is still free when a server is started again.
-pub(crate) fn free_port() -> u16 {
+fn free_port() -> u16 {
     const LOWEST: u16 = 10_000;
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let first = range.split_whitespace().next().and_then(|first| first.parse().ok());

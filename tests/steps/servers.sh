@@ -37,7 +37,7 @@ step_postgres() {
     fi
     # With the features of the whole workspace, so that nothing is compiled again.
     after test
-    some_tests cargo test --quiet --locked --workspace --test postgres -- --include-ignored
+    some_tests cargo test --quiet --locked --workspace --test postgres
 }
 
 # Tests the store of Redis in servers that the tests start: Redis, and Valkey where there is a package of it.
@@ -65,7 +65,7 @@ step_redis() {
         "$server" --version
         # With the features of the whole workspace, so that nothing is compiled again.
         IDEMPOTENCY_REDIS_SERVER=$server \
-            some_tests cargo test --quiet --locked --workspace --test redis -- --include-ignored
+            some_tests cargo test --quiet --locked --workspace --test redis
     done
 }
 
@@ -73,5 +73,5 @@ step_redis() {
 # `redis` install them.
 step_stores() {
     after test
-    some_tests cargo test --quiet --locked --workspace --test stores -- --include-ignored
+    some_tests cargo test --quiet --locked --workspace --test stores
 }

@@ -17,8 +17,8 @@ use tokio_postgres::{Row, types::Type};
 use crate::{
     connection::Statement,
     error::{self, Failure},
-    guard::guard_cells,
-    item::{Columns, decode, key, key_cell, millis, number},
+    guard::guard_values,
+    item::{Columns, decode, key, millis, number, text},
     retry::{Budget, budget},
     statements::{Change, MANY},
     store::PostgresStore,
@@ -59,8 +59,8 @@ impl PostgresStore {
     ) -> Result<(), Failure> {
         let mut columns = Columns::default();
         for (key, seen) in records {
-            let guard = guard_cells(&Guard::Unchanged(seen.clone()));
-            let key = std::iter::once(key_cell(key.as_str()));
+            let guard = guard_values(&Guard::Unchanged(seen.clone()));
+            let key = std::iter::once(text(Some(key.as_str())));
             columns.push(key.chain(guard.into_iter().flatten()));
         }
         let (parameters, are_arrays) = columns.parameters();

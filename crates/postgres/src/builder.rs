@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_connect_timeout_is_that_of_the_program_or_of_the_url_or_a_second() {
+    fn there_is_a_connection_and_its_timeout_is_that_of_the_program_or_of_the_url_or_a_second() {
         let of = |url: &str, own: Option<u64>| {
             let mut builder = PostgresStore::builder(url);
             if let Some(seconds) = own {
@@ -307,5 +307,7 @@ mod tests {
         assert_eq!(of(&format!("{url}&connect_timeout=3"), None), 3);
         assert_eq!(of(&format!("{url}&connect_timeout=3"), Some(2)), 2);
         assert_eq!(of("postgres://a,b/orders?sslmode=disable&connect_timeout=3", None), 6);
+        let none = PostgresStore::builder(url).max_connections(0).build();
+        assert!(matches!(none, Err(PostgresConfigError::NoConnections)));
     }
 }

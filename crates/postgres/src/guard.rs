@@ -1,11 +1,11 @@
-//! A [`Guard`] as a condition, and as the cells of its parameters.
+//! A [`Guard`] as a condition, and as the values of its parameters.
 
 use lambda_idempotency_core::{
     record::Status,
     store::{Guard, RecordVersion},
 };
 
-use crate::item::{Cell, Token, Value, millis, status_text};
+use crate::item::{Token, Value, millis, status_text};
 
 /// The columns of a guard, after those of the record. `guard_exact` says whether it is
 /// `Unchanged`, which names all of them, or `OwnedBy`, which names the first two.
@@ -29,30 +29,29 @@ pub(crate) fn guard<'v>(value: impl Fn(&str) -> &'v str) -> String {
     )
 }
 
-/// The cells of a guard, in the order of [`GUARD_COLUMNS`]; `None`
+/// The values of a guard, in the order of [`GUARD_COLUMNS`]; `None`
 /// for [`Guard::Absent`], under which nothing is compared.
-pub(crate) fn guard_cells(guard: &Guard) -> Option<[Cell<'static>; 6]> {
-    let text = |status| Cell::Record(Value::Text(Some(status_text(status).into())));
-    let token = |owner: Option<_>| Cell::Record(Value::Token(owner.map(Token)));
-    let number = |number| Cell::Record(Value::Number(number));
+pub(crate) fn guard_values(guard: &Guard) -> Option<[Value<'static>; 6]> {
+    let text = |status| Value::Text(Some(status_text(status).into()));
+    let token = |owner: Option<_>| Value::Token(owner.map(Token));
     match guard {
         Guard::Absent => None,
         Guard::OwnedBy(owner) => Some([
             text(Status::InProgress),
             token(Some(*owner)),
-            Cell::Flag(false),
+            Value::Flag(false),
             token(None),
-            number(None),
-            number(None),
+            Value::Number(None),
+            Value::Number(None),
         ]),
         Guard::Unchanged(RecordVersion { status, owner, last_owner, lease_until, expires_at }) => {
             Some([
                 text(*status),
                 token(*owner),
-                Cell::Flag(true),
+                Value::Flag(true),
                 token(*last_owner),
-                number(lease_until.map(millis)),
-                number(Some(millis(*expires_at))),
+                Value::Number(lease_until.map(millis)),
+                Value::Number(Some(millis(*expires_at))),
             ])
         }
     }

@@ -40,11 +40,13 @@ pub(crate) const COLUMNS: [(&str, &str); 17] = [
     ("provenance", "json"),
 ];
 
-/// The value of a column. Text is borrowed from the record, since a result may be large.
+/// The value of a column, or of a guard. Text is borrowed from the record, since a result may be large.
+#[derive(Debug, PartialEq)]
 pub(crate) enum Value<'r> {
     Text(Option<Cow<'r, str>>),
     Number(Option<i64>),
     Token(Option<Token>),
+    Flag(bool),
 }
 
 /// The values of a record, in the order of [`COLUMNS`].
@@ -71,7 +73,7 @@ pub(crate) fn values(record: &IdempotencyRecord) -> [Value<'_>; COLUMNS.len()] {
     ]
 }
 
-fn text(text: Option<&str>) -> Value<'_> {
+pub(crate) fn text(text: Option<&str>) -> Value<'_> {
     Value::Text(text.map(Cow::Borrowed))
 }
 
@@ -214,32 +216,17 @@ impl<'a> FromSql<'a> for Token {
 /// A parameter with its type. The server is told the types, so it need not be asked for them.
 pub(crate) type Parameter<'p> = (Box<dyn ToSql + Send + Sync + 'p>, Type);
 
-/// Parameters, column by column.
+/// Parameters, column by column. The values of a column are of one kind.
 #[derive(Default)]
-pub(crate) struct Columns<'p>(Vec<Column<'p>>);
-
-enum Column<'p> {
-    Text(Vec<Option<Cow<'p, str>>>),
-    Number(Vec<Option<i64>>),
-    Token(Vec<Option<Token>>),
-    Flag(Vec<bool>),
-}
-
-/// A value of a row of parameters.
-pub(crate) enum Cell<'p> {
-    Record(Value<'p>),
-    Flag(bool),
-}
+pub(crate) struct Columns<'p>(Vec<Vec<Value<'p>>>);
 
 impl<'p> Columns<'p> {
     /// Adds a row. All rows have the same columns.
-    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = Cell<'p>>) {
-        for (position, cell) in row.into_iter().enumerate() {
-            if self.0.len() <= position {
-                self.0.push(Column::of(&cell));
-            }
-            if let Some(column) = self.0.get_mut(position) {
-                column.push(cell);
+    pub(crate) fn push(&mut self, row: impl IntoIterator<Item = Value<'p>>) {
+        for (position, value) in row.into_iter().enumerate() {
+            match self.0.get_mut(position) {
+                Some(column) => column.push(value),
+                None => self.0.push(vec![value]),
             }
         }
     }
@@ -250,46 +237,18 @@ impl<'p> Columns<'p> {
 
     /// The parameters, in the order of the columns, and which of them are arrays.
     pub(crate) fn parameters(self) -> (Vec<Parameter<'p>>, Vec<bool>) {
-        self.0.into_iter().map(Column::parameter).unzip()
-    }
-}
-
-impl<'p> Column<'p> {
-    const fn of(cell: &Cell<'_>) -> Self {
-        match cell {
-            Cell::Record(Value::Text(_)) => Self::Text(Vec::new()),
-            Cell::Record(Value::Number(_)) => Self::Number(Vec::new()),
-            Cell::Record(Value::Token(_)) => Self::Token(Vec::new()),
-            Cell::Flag(_) => Self::Flag(Vec::new()),
-        }
-    }
-
-    fn push(&mut self, cell: Cell<'p>) {
-        match (self, cell) {
-            (Self::Text(column), Cell::Record(Value::Text(text))) => column.push(text),
-            (Self::Number(column), Cell::Record(Value::Number(number))) => column.push(number),
-            (Self::Token(column), Cell::Record(Value::Token(token))) => column.push(token),
-            (Self::Flag(column), Cell::Flag(flag)) => column.push(flag),
-            // A column has cells of one kind: rows are made by the functions below only.
-            _ => {}
-        }
-    }
-
-    fn parameter(self) -> (Parameter<'p>, bool) {
-        match self {
-            Self::Text(column) => sent(column, Type::TEXT, Type::TEXT_ARRAY),
-            Self::Number(column) => sent(column, Type::INT8, Type::INT8_ARRAY),
-            Self::Token(column) => sent(column, Type::UUID, Type::UUID_ARRAY),
-            Self::Flag(column) => sent(column, Type::BOOL, Type::BOOL_ARRAY),
-        }
+        self.0.into_iter().map(parameter).unzip()
     }
 }
 
 /// The parameter of a column, and whether it is an array.
-fn sent<'p, T>(mut column: Vec<T>, one: Type, many: Type) -> (Parameter<'p>, bool)
-where
-    T: ToSql + PartialEq + Send + Sync + 'p,
-{
+fn parameter(mut column: Vec<Value<'_>>) -> (Parameter<'_>, bool) {
+    let (one, many) = match column.first() {
+        Some(Value::Number(_)) => (Type::INT8, Type::INT8_ARRAY),
+        Some(Value::Token(_)) => (Type::UUID, Type::UUID_ARRAY),
+        Some(Value::Flag(_)) => (Type::BOOL, Type::BOOL_ARRAY),
+        Some(Value::Text(_)) | None => (Type::TEXT, Type::TEXT_ARRAY),
+    };
     let is_the_same = column.windows(2).all(|pair| matches!(pair, [a, b] if a == b));
     match column.pop() {
         Some(value) if is_the_same => ((Box::new(value), one), false),
@@ -300,14 +259,25 @@ where
     }
 }
 
-/// The cell of a key.
-pub(crate) fn key_cell(key: &str) -> Cell<'_> {
-    Cell::Record(Value::Text(Some(key.into())))
-}
+impl ToSql for Value<'_> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match self {
+            Self::Text(text) => text.to_sql(ty, out),
+            Self::Number(number) => number.to_sql(ty, out),
+            Self::Token(token) => token.to_sql(ty, out),
+            Self::Flag(flag) => flag.to_sql(ty, out),
+        }
+    }
 
-/// The cells of a record.
-pub(crate) fn record_cells(record: &IdempotencyRecord) -> impl Iterator<Item = Cell<'_>> {
-    values(record).into_iter().map(Cell::Record)
+    fn accepts(ty: &Type) -> bool {
+        [Type::TEXT, Type::INT8, Type::UUID, Type::BOOL].contains(ty)
+    }
+
+    to_sql_checked!();
 }
 
 /// Keys as one array.

@@ -20,8 +20,8 @@ use crate::{
     connection::{Rows, Statement},
     effects::PostgresEffects,
     error::{self, Doing, Failure, Scope},
-    guard::guard_cells,
-    item::{self, Columns, key_cell, keys, record_cells},
+    guard::guard_values,
+    item::{self, Columns, keys, text, values},
     retry::{Budget, backoff, budget, fit},
     statements::{Change, MANY, ONE},
     store::PostgresStore,
@@ -163,9 +163,9 @@ impl PostgresStore {
             (Columns::default(), Columns::default(), Columns::default());
         let mut guarded = Vec::new();
         for member in parcel {
-            let key = || std::iter::once(key_cell(member.key()));
-            let record = member.write.record.iter().flat_map(record_cells);
-            let guard = guard_cells(&member.write.guard).into_iter().flatten();
+            let key = || std::iter::once(text(Some(member.key())));
+            let record = member.write.record.iter().flat_map(values);
+            let guard = guard_values(&member.write.guard).into_iter().flatten();
             match member.verb() {
                 Verb::Insert => inserts.push(key().chain(record)),
                 Verb::Update => updates.push(key().chain(record).chain(guard)),

@@ -8,21 +8,19 @@
 
 use std::{num::NonZeroUsize, sync::Arc};
 
-use futures_util::future::join_all;
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page, PageBuilder},
     clock::{BoxFuture, Timestamp},
     key::Key,
     store::{Guard, RecordVersion, StoreError, StoreErrorKind},
 };
-use redis::{Cmd, Pipeline, Value};
+use redis::Value;
 
 use crate::{
     connection::Node,
-    error::{self, Failure, First, server_failure},
+    error::{self, Failure},
     guard::beginning,
-    retry::{Budget, attempt, backoff, budget},
-    servers::Request,
+    retry::{Budget, backoff, budget},
     store::RedisStore,
 };
 
@@ -92,33 +90,17 @@ impl RedisStore {
         budget: &Budget<'_>,
     ) -> Result<Step, Failure> {
         let at = &node.address;
-        let mut commands = Pipeline::with_capacity(1);
+        let mut command = redis::cmd("SCAN");
         let pattern = format!("{}*", escaped(&self.config.prefix));
-        commands.cmd("SCAN").arg(position.step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
+        command.arg(position.step).arg("MATCH").arg(pattern).arg("COUNT").arg(COUNT);
         let link = node.link(&self.config, budget).await?;
         let process = link.facts.process;
         if position.step != 0 && position.process != process {
             return Err(error::listing_ended(at));
         }
-        let answer = match attempt(budget, link.send(&commands)).await {
-            Ok(Ok(mut answers)) => answers.pop(),
-            Ok(Err(error)) => {
-                node.leave(&link);
-                return Err(error::broken(at, &error));
-            }
-            Err(late) => {
-                node.leave(&link);
-                return Err(error::timed_out(at, late));
-            }
-        };
-        match answer {
-            Some(Value::ServerError(error)) => Err(server_failure(at, &error)),
-            Some(Value::Array(parts)) => {
-                let (names, next) = scanned(&parts).ok_or_else(|| error::unreadable(at))?;
-                Ok(Step { servers, process, names, next })
-            }
-            _ => Err(error::unreadable(at)),
-        }
+        let answer = node.ask(&link, command, budget).await?;
+        let (names, next) = scanned(&answer).ok_or_else(|| error::unreadable(at))?;
+        Ok(Step { servers, process, names, next })
     }
 
     /// The same, repeated until the budget ends.
@@ -204,37 +186,6 @@ impl RedisStore {
         }
     }
 
-    /// Removes the messages from a record that is still as it was read.
-    async fn mark_one(
-        &self,
-        (key, seen): &(Key, RecordVersion),
-        budget: &Budget<'_>,
-    ) -> Result<(), Failure> {
-        let mut backoff = backoff(&self.config);
-        let mut go_to = None;
-        loop {
-            if budget.left().is_zero() {
-                return Err(error::too_late(&self.config.address));
-            }
-            let name = self.config.name(key);
-            let mut command = Cmd::new();
-            command.arg("EVALSHA").arg(&self.config.scripts.forget.hash).arg(1).arg(&name);
-            command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg("outbox");
-            let request = Request { size: name.len(), name, command, go_to: go_to.take() };
-            let failure = match self.servers.send(vec![request], budget).await.pop() {
-                Some(Ok(Value::Int(_))) => return Ok(()),
-                Some(Err(failure)) => failure,
-                _ => error::unreadable(&self.config.address),
-            };
-            if let First::GoTo(address) = &failure.detail {
-                go_to = Some(address.clone());
-            }
-            if !(failure.retry && backoff.pause(budget).await) {
-                return Err(failure);
-            }
-        }
-    }
-
     /// The names of the next records, at most `limit`. If none is found in half of the time of the call, there is only the
     /// position to go on from: a server may have millions of keys of others.
     async fn names(
@@ -262,8 +213,9 @@ impl RedisStore {
 }
 
 /// The next step, and the names without those that it repeats.
-fn scanned(parts: &[Value]) -> Option<(Vec<String>, u64)> {
-    let [Value::BulkString(step), Value::Array(names)] = parts else { return None };
+fn scanned(answer: &Value) -> Option<(Vec<String>, u64)> {
+    let Value::Array(parts) = answer else { return None };
+    let [Value::BulkString(step), Value::Array(names)] = &**parts else { return None };
     let step = std::str::from_utf8(step).ok()?.parse().ok()?;
     // A name that is not text is not one of ours.
     let text = |name: &Value| match name {
@@ -332,8 +284,13 @@ impl Browse for RedisStore {
     ) -> BoxFuture<'a, Vec<Result<(), StoreError>>> {
         Box::pin(async move {
             let budget = &budget(&self.config, call_deadline);
-            let marked = records.iter().map(|record| self.mark_one(record, budget));
-            let marked = join_all(marked).await.into_iter();
+            let commands = records.iter().map(|(key, seen)| {
+                let mut command = self.config.scripts.forget.command(&self.config.name(key));
+                command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg("outbox");
+                (key, command)
+            });
+            let is_done = |answer| matches!(answer, Value::Int(_)).then_some(Ok(()));
+            let marked = self.ask_all(commands, is_done, budget).await.into_iter();
             marked.map(|done| done.map_err(|failure| failure.report(false))).collect()
         })
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{clock::Timestamp, store::StoreError};
-use redis::{Pipeline, Value};
+use redis::Value;
 
 use crate::{
     config::RedisConfigError,
-    error::{self, Failure, server_failure},
-    retry::{Budget, attempt, backoff, budget},
+    error::{self, Failure},
+    retry::{Budget, backoff, budget},
     store::RedisStore,
 };
 
@@ -51,24 +51,8 @@ impl RedisStore {
         let primaries = self.servers.map(budget).await?.primaries();
         let node = primaries.first().ok_or_else(|| error::no_server(&self.config.address))?;
         let link = node.link(&self.config, budget).await?;
-        let mut commands = Pipeline::with_capacity(1);
-        commands.cmd("TIME");
-        let answer = match attempt(budget, link.send(&commands)).await {
-            Ok(Ok(mut answers)) => answers.pop(),
-            Ok(Err(error)) => {
-                node.leave(&link);
-                return Err(error::broken(&node.address, &error));
-            }
-            Err(late) => {
-                node.leave(&link);
-                return Err(error::timed_out(&node.address, late));
-            }
-        };
-        match answer {
-            Some(Value::ServerError(error)) => Err(server_failure(&node.address, &error)),
-            Some(answer) => read_time(&answer).ok_or_else(|| error::unreadable(&node.address)),
-            None => Err(error::unreadable(&node.address)),
-        }
+        let answer = node.ask(&link, redis::cmd("TIME"), budget).await?;
+        read_time(&answer).ok_or_else(|| error::unreadable(&node.address))
     }
 
     async fn check_all(&self, budget: &Budget<'_>) -> Result<(), Failure> {

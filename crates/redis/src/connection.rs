@@ -25,7 +25,7 @@ use lambda_idempotency_core::{
     together::{Together, WeakTogether},
 };
 use redis::{
-    AsyncConnectionConfig, IntoConnectionInfo as _, Pipeline, RedisError, Value,
+    AsyncConnectionConfig, Cmd, IntoConnectionInfo as _, Pipeline, RedisError, Value,
     aio::MultiplexedConnection,
 };
 use tokio::{
@@ -37,7 +37,7 @@ use crate::{
     config::{Address, Config, Login},
     error::{self, Failure, server_failure},
     handshake::{self, Facts},
-    retry::{Budget, budget, within},
+    retry::{Budget, attempt, budget, within},
 };
 
 /// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that
@@ -245,6 +245,30 @@ impl Node {
         let weak = connecting.downgrade();
         links.next = weak.map(|connecting| Making { connecting, since: now });
         Err(connecting)
+    }
+
+    /// Sends a command on this connection, and waits for its answer.
+    pub(crate) async fn ask(
+        &self,
+        link: &Link,
+        command: Cmd,
+        budget: &Budget<'_>,
+    ) -> Result<Value, Failure> {
+        let mut commands = Pipeline::with_capacity(1);
+        commands.add_command(command);
+        let failure = match attempt(budget, link.send(&commands)).await {
+            Ok(Ok(mut answers)) => {
+                return match answers.pop() {
+                    Some(Value::ServerError(error)) => Err(server_failure(&self.address, &error)),
+                    Some(answer) => Ok(answer),
+                    None => Err(error::unreadable(&self.address)),
+                };
+            }
+            Ok(Err(error)) => error::broken(&self.address, &error),
+            Err(late) => error::timed_out(&self.address, late),
+        };
+        self.leave(link);
+        Err(failure)
     }
 
     /// Stops using this connection. Requests that wait for it go on waiting.

@@ -18,10 +18,11 @@ const REDIRECTIONS: usize = 3;
 /// The result for a key: the record or nothing, or the error.
 pub(crate) type Answer = Result<Option<IdempotencyRecord>, Failure>;
 
-/// A key that has to be read, and the server that is receiving its record.
-struct Pending<'k> {
+/// A record that is asked for, and the server that is receiving it.
+struct Asked {
     index: usize,
-    key: &'k Key,
+    name: String,
+    command: Cmd,
     go_to: Option<Address>,
 }
 
@@ -38,11 +39,39 @@ impl RedisStore {
         keys: &[Key],
         budget: &Budget<'_>,
     ) -> Vec<Answer> {
+        let scripts = &self.config.scripts;
+        let script = if unread.is_empty() { &scripts.read } else { &scripts.peek };
+        let commands = keys.iter().map(|key| {
+            let mut command = script.command(&self.config.name(key));
+            command.arg(unread);
+            (key, command)
+        });
+        let corrupt = |problem| error::corrupt(&self.config.address, &problem);
+        let read = |answer| match answer {
+            Value::Nil => Some(Ok(None)),
+            Value::BulkString(text) => Some(decode(&text).map(Some).map_err(corrupt)),
+            _ => None,
+        };
+        self.ask_all(commands, read, budget).await
+    }
+
+    /// Sends a command for each of these keys, which may be repeated, until the budget ends. The answers are in the order
+    /// of the keys; one that `read` does not know is asked for again.
+    pub(crate) async fn ask_all<'k, T>(
+        &self,
+        commands: impl Iterator<Item = (&'k Key, Cmd)>,
+        read: impl Fn(Value) -> Option<Result<T, Failure>>,
+        budget: &Budget<'_>,
+    ) -> Vec<Result<T, Failure>> {
         let mut backoff = backoff(&self.config);
-        let mut answers: Vec<(usize, Answer)> = Vec::with_capacity(keys.len());
-        let pending = keys.iter().enumerate();
-        let mut pending: Vec<_> =
-            pending.map(|(index, key)| Pending { index, key, go_to: None }).collect();
+        let mut answers = Vec::new();
+        let mut pending: Vec<_> = commands
+            .enumerate()
+            .map(|(index, (key, command))| {
+                let name = self.config.name(key);
+                Asked { index, name, command, go_to: None }
+            })
+            .collect();
         let mut redirections = 0;
         let mut last = None;
         while !pending.is_empty() {
@@ -50,34 +79,24 @@ impl RedisStore {
                 last = last.or_else(|| Some(error::too_late(&self.config.address)));
                 break;
             }
-            let requests = pending.iter_mut().map(|one| self.request(unread, one)).collect();
+            let requests = pending.iter_mut().map(Asked::request).collect();
             let replies = self.servers.send(requests, budget).await;
             let (mut again, mut redirected) = (Vec::new(), true);
-            for (mut pending, reply) in pending.into_iter().zip(replies) {
-                let failure = match reply {
-                    Ok(Value::Nil) => {
-                        answers.push((pending.index, Ok(None)));
-                        continue;
+            for (mut asked, reply) in pending.into_iter().zip(replies) {
+                let answer = reply.and_then(|answer| {
+                    read(answer).unwrap_or_else(|| Err(error::unreadable(&self.config.address)))
+                });
+                match answer {
+                    Err(failure) if failure.retry => {
+                        redirected &= is_redirection(&failure);
+                        if let First::GoTo(address) = &failure.detail {
+                            asked.go_to = Some(address.clone());
+                        }
+                        last = Some(failure);
+                        again.push(asked);
                     }
-                    Ok(Value::BulkString(text)) => {
-                        let read = decode(&text).map(Some);
-                        let corrupt = |problem| error::corrupt(&self.config.address, &problem);
-                        answers.push((pending.index, read.map_err(corrupt)));
-                        continue;
-                    }
-                    Ok(_) => error::unreadable(&self.config.address),
-                    Err(failure) => failure,
-                };
-                if !failure.retry {
-                    answers.push((pending.index, Err(failure)));
-                    continue;
+                    answer => answers.push((asked.index, answer)),
                 }
-                redirected &= is_redirection(&failure);
-                if let First::GoTo(address) = &failure.detail {
-                    pending.go_to = Some(address.clone());
-                }
-                last = Some(failure);
-                again.push(pending);
             }
             pending = again;
             if pending.is_empty() {
@@ -90,18 +109,15 @@ impl RedisStore {
             }
         }
         let last = last.unwrap_or_else(|| error::too_late(&self.config.address));
-        answers.extend(pending.into_iter().map(|pending| (pending.index, Err(last.clone()))));
+        answers.extend(pending.into_iter().map(|asked| (asked.index, Err(last.clone()))));
         answers.sort_unstable_by_key(|(index, _)| *index);
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
+}
 
-    fn request(&self, unread: &[&str], pending: &mut Pending<'_>) -> Request {
-        let name = self.config.name(pending.key);
-        let mut command = Cmd::new();
-        let scripts = &self.config.scripts;
-        let script = if unread.is_empty() { &scripts.read } else { &scripts.peek };
-        command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);
-        command.arg(unread);
-        Request { size: name.len(), name, command, go_to: pending.go_to.take() }
+impl Asked {
+    fn request(&mut self) -> Request {
+        let (name, command) = (self.name.clone(), self.command.clone());
+        Request { size: name.len(), name, command, go_to: self.go_to.take() }
     }
 }

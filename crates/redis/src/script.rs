@@ -11,6 +11,8 @@
 //!
 //! <https://redis.io/docs/latest/develop/programmability/eval-intro/#eval-flags>
 
+use redis::Cmd;
+
 use crate::item::FIELDS;
 
 /// What the record has to begin with, the new record, and when the server may remove it; without the latter two, the
@@ -107,13 +109,20 @@ return 1
 /// A script, and the hash by which it is called.
 pub(crate) struct Script {
     pub(crate) text: String,
-    pub(crate) hash: String,
+    hash: String,
 }
 
 impl Script {
     fn new(text: String) -> Self {
         let hash = redis::Script::new(&text).get_hash().to_owned();
         Self { text, hash }
+    }
+
+    /// Runs it for the record of this name, with the arguments that are added.
+    pub(crate) fn command(&self, name: &str) -> Cmd {
+        let mut command = redis::cmd("EVALSHA");
+        command.arg(&self.hash).arg(1).arg(name);
+        command
     }
 }
 

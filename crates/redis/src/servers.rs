@@ -7,6 +7,7 @@ use std::{
 };
 
 use futures_util::future::{FutureExt as _, join_all, select_ok};
+use lambda_idempotency_core::store::StoreErrorKind;
 use redis::{Cmd, Pipeline, Value};
 
 use crate::{
@@ -180,26 +181,17 @@ impl Servers {
             );
             return Err(error::misconfigured(context));
         }
-        let mut commands = Pipeline::with_capacity(1);
-        commands.cmd("CLUSTER").arg("SLOTS");
-        let answer = match attempt(budget, link.send(&commands)).await {
-            Err(late) => {
-                node.leave(&link);
-                return Err(error::timed_out(address, late));
-            }
-            Ok(Err(error)) => {
-                node.leave(&link);
-                return Err(error::broken(address, &error));
-            }
-            Ok(Ok(mut answers)) => answers.pop().ok_or_else(|| error::unreadable(address))?,
-        };
-        if let Value::ServerError(error) = &answer {
+        let mut command = redis::cmd("CLUSTER");
+        command.arg("SLOTS");
+        let answer = match node.ask(&link, command, budget).await {
             // The answer of a server that is in no cluster, if it did not say so before.
-            if link.facts.cluster.is_none() && error.code() == "ERR" {
+            Err(failure)
+                if link.facts.cluster.is_none() && failure.kind() == StoreErrorKind::Refused =>
+            {
                 return Ok(Map::One(node));
             }
-            return Err(server_failure(address, error));
-        }
+            answer => answer?,
+        };
         let ranges = ranges(answer, address).ok_or_else(|| error::unreadable(address))?;
         if ranges.is_empty() {
             return Err(error::no_server(address));

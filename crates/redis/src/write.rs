@@ -159,12 +159,12 @@ impl<'w> Member<'w> {
             }
             // Without a record it deletes nothing: it is a read in the form of a write.
             (guard, None) if looks || guard == Guard::Absent => {
-                command.arg("EVALSHA").arg(&config.scripts.read.hash).arg(1).arg(&name);
+                command = config.scripts.read.command(&name);
             }
             (guard, record) => {
                 let scripts = &config.scripts;
                 let script = if settles { &scripts.settle } else { &scripts.claim };
-                command.arg("EVALSHA").arg(&script.hash).arg(1).arg(&name);
+                command = script.command(&name);
                 command.arg(beginning(&guard));
                 if let Some((text, removal)) = record {
                     command.arg(text).arg(removal.as_millis());

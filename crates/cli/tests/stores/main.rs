@@ -1,5 +1,5 @@
 //! The commands with stores in PostgreSQL and Redis, in servers that the tests start. They need these programs, which
-//! `cargo test` does not install, so they are ignored unless they are selected:
+//! `cargo test` does not install, so it does not run this program:
 //!
 //! ```console
 //! $ bash tests/run stores
@@ -24,6 +24,9 @@ mod redis;
 mod servers;
 #[path = "../records/verbs.rs"]
 mod verbs;
+#[path = "../../../../tests/writes.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod writes;
 
 use std::{
     path::{Path, PathBuf},
@@ -97,13 +100,12 @@ async fn every_verb(name: &str, store: &dyn Store, reached: &[&str]) {
 
 /// Claims this key.
 async fn hold(store: &dyn Store, key: &str) {
-    let claim = Write::new(Key::from_text(key), Guard::Absent, Some(redis::claimed(1)));
-    let verdicts = store.write(&[claim], redis::soon()).await;
+    let claim = Write::new(Key::from_text(key), Guard::Absent, Some(writes::claimed(1)));
+    let verdicts = store.write(&[claim], writes::in_secs(60)).await;
     assert!(matches!(verdicts[..], [Verdict::Written]), "{verdicts:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn every_verb_works_by_key_and_by_event_in_postgres() {
     let server = Server::postgres(&[]);
     let reached = ["--store", &server.url(), "--table", "orders"];
@@ -112,7 +114,6 @@ async fn every_verb_works_by_key_and_by_event_in_postgres() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn every_verb_works_by_key_and_by_event_in_redis_with_a_prefix() {
     let server = Server::redis(&[]);
     let reached = ["--store", &server.url(), "--redis-prefix", "orders:"];
@@ -123,12 +124,11 @@ async fn every_verb_works_by_key_and_by_event_in_redis_with_a_prefix() {
 /// A store in this table, which is made.
 async fn migrated(server: &Server, table: &str) -> PostgresStore {
     let store = PostgresStore::builder(&server.url()).table(table).build().unwrap();
-    store.migrate(redis::soon()).await.unwrap();
+    store.migrate(writes::in_secs(60)).await.unwrap();
     store
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     // The check wants `fsync`, which other tests turn off.
     let server = Server::postgres(&[]);
@@ -138,6 +138,7 @@ async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     everything_works(&server.url());
     // Who only looks needs no right to write.
     psql(&server, "CREATE ROLE reader LOGIN; GRANT SELECT ON idempotency TO reader");
+    psql(&server, "ALTER ROLE reader SET default_transaction_read_only = on");
     let reader = server.url().replace(USER, "reader");
     let listed = command(&reader, &["records", "list", "--json"]).code(0).json();
     let key = listed["records"][0]["key"].as_str().unwrap();
@@ -154,7 +155,6 @@ fn psql(server: &Server, text: &str) {
 
 /// The time of the server is an hour behind that of this machine. By this machine's clock the claim lapsed an hour ago.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run stores` installs it and runs this"]
 async fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
     let server = Server::postgres(&[]);
     migrated(&server, "idempotency").await;
@@ -197,7 +197,6 @@ fn a_variable_that_is_not_text_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
     let server = Server::redis(&[]);
     everything_works(&server.url());
@@ -221,7 +220,6 @@ async fn redis_keeps_the_records_of_a_function_and_of_the_command() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Redis: `bash tests/run stores` installs it and runs this"]
 async fn a_password_comes_from_a_variable_and_is_never_shown() {
     let server = Server::redis(&["--requirepass", "s3cr3t"]);
     let list =
@@ -237,7 +235,6 @@ async fn a_password_comes_from_a_variable_and_is_never_shown() {
 
 /// Its process logs no line that would say whose key it claimed.
 #[test]
-#[ignore = "needs the functions of the tests: `bash tests/run stores` builds them and runs this"]
 fn a_message_that_kills_its_process_is_one_key_of_the_page() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let (body, page) = (folder.join("deadly.json"), folder.join("deadly.html"));
@@ -254,7 +251,6 @@ fn a_message_that_kills_its_process_is_one_key_of_the_page() {
 /// The chaos rig until Ctrl-C: it ends its processes, and removes what they kept.
 #[cfg(unix)]
 #[test]
-#[ignore = "needs the functions of the tests: `bash tests/run stores` builds them and runs this"]
 fn chaos_leaves_nothing_when_it_is_interrupted() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interrupted");
     std::fs::create_dir_all(&folder).unwrap();

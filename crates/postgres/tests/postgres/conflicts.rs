@@ -14,10 +14,8 @@ use crate::{
     crowded::Lock,
     effects::{Counts, with},
     servers::{Server, postgres_url},
-    table::{
-        AT_COMMIT, claim, complete, in_secs, name_of, new_store, new_table, one, stored, tries,
-        trigger, written, wrote,
-    },
+    table::{AT_COMMIT, name_of, new_store, new_table, tries, trigger},
+    writes::{claim, complete, in_secs, one, stored, written, wrote},
 };
 
 /// Makes the server refuse the first so many transactions that insert into the table, by this error: at the statement,
@@ -30,7 +28,6 @@ async fn refuse_the_first(url: &str, table: &str, most: u32, code: &str, when: &
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
     let server = Server::shared_postgres();
     let store = new_store(&server.url()).await;
@@ -50,7 +47,6 @@ async fn effects_of_a_transaction_that_the_server_gave_up_are_committed_once() {
 
 /// As Aurora DSQL does, which knows of a conflict only then.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn records_whose_commit_was_refused_are_written_again() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
@@ -67,7 +63,6 @@ async fn records_whose_commit_was_refused_are_written_again() {
 
 /// Two handlers change the same two rows in opposite orders, at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() {
     let server = Server::postgres(&["fsync=off", "deadlock_timeout=50ms"]);
     let counts = Counts::new(&server.url()).await;
@@ -97,7 +92,6 @@ async fn effects_that_wait_for_each_other_in_a_circle_are_both_committed_once() 
 /// Two sessions see that both of two may go, and each lets another one go. The second learns of the conflict at its
 /// `COMMIT`; it decides anew, on the same connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_the_server_gives_up_at_their_commit_are_decided_anew_on_the_same_connection()
 {
     let server = Server::shared_postgres();

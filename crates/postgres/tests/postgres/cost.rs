@@ -13,7 +13,8 @@ use lambda_idempotency_postgres::PostgresStore;
 use crate::{
     effects::Counts,
     servers::Server,
-    table::{claim, complete, completed, in_secs, key, new_table},
+    table::new_table,
+    writes::{claim, complete, completed, in_secs, key},
 };
 
 /// A store in a table of which the server's counts can be read.
@@ -46,7 +47,6 @@ fn names(most: usize) -> Vec<String> {
 
 /// A planner that knows little of a table that is new would read all of it for each batch.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
     let server = Server::postgres(&["fsync=off", "autovacuum=off"]);
     let (counts, table, store) = counted(&server).await;
@@ -64,12 +64,12 @@ async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
             record.expires_at = Timestamp::from_millis(slot + later);
             write
         };
-        let all = |make: fn(&str, u128) -> Write| {
-            batch.iter().map(|name| expiring(make(name, 1))).collect::<Vec<_>>()
+        let all = |make: &dyn Fn(&str) -> Write| {
+            batch.iter().map(|name| expiring(make(name))).collect::<Vec<_>>()
         };
-        assert_eq!(write(all(claim)).await, 100);
-        assert_eq!(write(all(claim)).await, 0, "duplicates");
-        assert_eq!(write(all(complete)).await, 100);
+        assert_eq!(write(all(&|name| claim(name, 1))).await, 100);
+        assert_eq!(write(all(&|name| claim(name, 1))).await, 0, "duplicates");
+        assert_eq!(write(all(&|name| complete(name, 1))).await, 100);
     }
     let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
     assert!(store.read(&keys, in_secs(30)).await.iter().all(|read| matches!(read, Ok(Some(_)))));
@@ -83,7 +83,6 @@ async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
 
 /// Settlements and takeovers of the same keys by several workers, each in an order of its own, lock rows in one order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn workers_with_the_same_keys_never_wait_in_a_circle() {
     let server = Server::postgres(&["fsync=off", "deadlock_timeout=10ms"]);
     let counts = Counts::new(&server.url()).await;
@@ -141,7 +140,6 @@ async fn never_waited_in_a_circle(counts: &Counts) {
 
 /// Each of two transactions deletes what the other updates, so the order of their statements says nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
     let server = Server::postgres(&["fsync=off", "deadlock_timeout=10ms"]);
     let counts = Counts::new(&server.url()).await;
@@ -168,7 +166,6 @@ async fn workers_that_update_and_delete_the_same_keys_never_wait_in_a_circle() {
 
 /// A sweep reads what is left, and the records with nothing left cost the index nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
     let server = Server::postgres(&["fsync=off", "autovacuum=off"]);
     let (counts, table, store) = counted(&server).await;

@@ -1,18 +1,12 @@
 //! All connections of a store are in use.
 
-use std::{
-    sync::{
-        Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{sync::Mutex, time::Duration};
 
 use futures_util::future::{Either, join, join_all, select};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     record::Owner,
-    store::{Store, StoreErrorKind, Write},
+    store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_postgres::PostgresStatement;
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
@@ -21,7 +15,8 @@ use tokio::task::JoinSet;
 use crate::{
     effects::{Counts, with},
     servers::{Server, postgres_url},
-    table::{PATIENCE, claim, complete, in_secs, key, new_table, one, unknown, written, wrote},
+    table::{PATIENCE, new_table},
+    writes::{claim, complete, error_of, in_secs, one, written, wrote},
 };
 
 /// A lock of the server that the test holds until it drops this, so that effects wait for it on their connections.
@@ -81,42 +76,8 @@ impl Clock for WithoutTimers {
     }
 }
 
-/// With one connection nothing can be kept for completions, and they go first.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn completions_do_not_wait_for_the_claims_and_reads_that_wait() {
-    const CALLS: usize = 600;
-    let server = Server::shared_postgres();
-    for most in [1, 2, 4] {
-        let table = new_table(&server.url()).await.max_connections(most);
-        let store = &table.attempt_timeout(Duration::from_secs(60)).build().unwrap();
-        // Opens the connections.
-        let held = ["a", "b", "c", "d"].map(|name| one(store, claim(name, 1), in_secs(90)));
-        join_all(held).await.iter().for_each(written);
-        let done = &AtomicUsize::new(0);
-        let others = (0..CALLS).map(async |n| {
-            if n % 2 == 0 {
-                wrote(store, claim(&format!("other-{n}"), 1)).await;
-            } else {
-                store.read(&[key("a")], in_secs(90)).await[0].as_ref().unwrap();
-            }
-            done.fetch_add(1, Ordering::Relaxed);
-        });
-        let nothing = PostgresStatement::new("SELECT 1");
-        let completions = [complete("a", 1), with(complete("b", 1), [nothing])];
-        let completions = completions.map(async |completion| {
-            wrote(store, completion).await;
-            done.load(Ordering::Relaxed)
-        });
-        // The completions come last.
-        let (_, before) = join(join_all(others), join_all(completions)).await;
-        assert!(before.iter().all(|before| *before < CALLS / 2), "{most}: {before:?} of {CALLS}");
-    }
-}
-
 /// No timer helps it: a connection is there that effects do not use.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
     let server = Server::shared_postgres();
     for most in [2, 4] {
@@ -143,7 +104,6 @@ async fn a_connection_is_kept_for_completions_while_effects_wait_for_locks() {
 
 /// The store has one connection, which comes back after longer than connecting may take.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests_no_time() {
     let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
@@ -172,34 +132,8 @@ async fn waiting_for_a_connection_is_limited_by_the_call_only_and_costs_requests
     written(&done.await.expect("the connection comes back").0);
 }
 
-/// The bound holds, however long that takes: no call opens a connection beyond it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn calls_that_wait_for_long_open_no_connection_beyond_the_bound() {
-    let server = Server::shared_postgres();
-    let lock = Lock::hold(&server.url()).await;
-    let table = new_table(&server.url()).await.max_connections(2);
-    let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
-    let names = ["waits-0", "waits-1", "waits-2", "waits-3"];
-    for name in names {
-        wrote(store, claim(name, 1)).await;
-    }
-    let waiting = join_all(names.map(|name| one(store, lock.waits(name), in_secs(90))));
-    let watching = async {
-        lock.is_waited_for().await;
-        tokio::time::sleep(Duration::from_millis(1_200)).await;
-        let effects = lock.counts.ask(&lock.waiting()).await;
-        drop(lock);
-        effects
-    };
-    let (verdicts, effects) = join(waiting, watching).await;
-    verdicts.iter().for_each(written);
-    assert_eq!(effects, Some(1), "the other connection is kept for completions");
-}
-
 /// They get all the time of their calls, and so do their slots.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_bound() {
     let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
@@ -230,7 +164,6 @@ async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_b
 
 /// Its lease runs out meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() {
     let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
@@ -264,7 +197,6 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
     let server = Server::shared_postgres();
     for (most, said) in [
@@ -280,7 +212,7 @@ async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
             lock.is_waited_for().await;
             let soon = SystemClock.now().plus(Duration::from_millis(150));
             let write = if most == 1 { complete("a", 1) } else { claim("a", 1) };
-            unknown(one(&store, write, soon).await)
+            error_of(one(&store, write, soon).await)
         };
         let Either::Right((error, _)) = select(Box::pin(waiting), Box::pin(other)).await else {
             panic!("the lock is held");
@@ -294,7 +226,6 @@ async fn a_call_that_got_no_connection_is_told_that_all_were_in_use() {
 
 /// The others of an outage are told of it, too: each waits for those that ask the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
@@ -304,7 +235,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     proxy.faults().add(TcpFault::silence());
     let until = SystemClock.now().plus(Duration::from_secs(3));
     let calls = join_all((0..4).map(|n| one(store, claim(&format!("b{n}"), 1), until))).await;
-    let in_use = calls.into_iter().map(unknown).filter(|error| {
+    let in_use = calls.into_iter().map(error_of).filter(|error| {
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
         error.to_string().contains("in use for")
     });
@@ -317,7 +248,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     let other = async {
         lock.is_waited_for().await;
         let soon = SystemClock.now().plus(Duration::from_millis(150));
-        unknown(one(store, claim("other", 1), soon).await)
+        error_of(one(store, claim("other", 1), soon).await)
     };
     let Either::Right((error, _)) = select(Box::pin(waiting), Box::pin(other)).await else {
         panic!("the lock is held");

@@ -1,6 +1,6 @@
 //! Rows and records are committed together or not at all.
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::time::Duration;
 
 use lambda_idempotency_core::{
     clock::BoxFuture,
@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     record::Status,
     store::{Verdict, Write},
 };
-use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement, PostgresStore};
+use lambda_idempotency_postgres::{PostgresEffects, PostgresStatement};
 use lambda_idempotency_testkit::{
     conformance::effects::{EFFECTS_SCENARIOS, EffectsKit},
     tcp::{TcpFault, TcpProxy},
@@ -16,10 +16,8 @@ use lambda_idempotency_testkit::{
 
 use crate::{
     servers::{Server, postgres_url},
-    table::{
-        AT_COMMIT, claim, complete, in_secs, new_store, new_table, one, stored, trigger, written,
-        wrote,
-    },
+    table::{AT_COMMIT, new_store, new_table, trigger},
+    writes::{claim, complete, in_secs, one, stored, written, wrote},
 };
 
 /// The message with which a client commits a transaction with effects.
@@ -97,7 +95,6 @@ pub(crate) fn with(write: Write, statements: impl IntoIterator<Item = PostgresSt
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_conform_directly_and_through_pgbouncer() {
     let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
@@ -112,7 +109,6 @@ async fn effects_conform_directly_and_through_pgbouncer() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
     let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
@@ -156,7 +152,6 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
 
 /// The worst moment: the server has committed, and nobody hears of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
     let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
@@ -178,57 +173,4 @@ async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
         assert!(proxy.faults().injected(id) > 0, "{name}");
         assert_eq!(counts.of(name).await, 1, "{name}");
     }
-}
-
-/// Workers commit while the server is killed three times: a key is completed if and only if its row is there, once.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn rows_and_records_survive_a_killed_server_together() {
-    let mut server = Server::postgres(&["fsync=off"]);
-    let (counts, store) = (Counts::new(&server.url()).await, new_store(&server.url()).await);
-    let killer = std::thread::spawn(move || {
-        for _ in 0..3 {
-            std::thread::sleep(Duration::from_millis(300));
-            server.kill();
-            std::thread::sleep(Duration::from_millis(100));
-            server.run();
-        }
-        server
-    });
-    let workers =
-        (0..6u128).map(|worker| commit_until(Arc::clone(&store), counts.clone(), worker, &killer));
-    let told = futures_util::future::join_all(workers).await.concat();
-    let _server = killer.join().unwrap();
-    let (mut confirmed, mut others) = (0, 0);
-    for (name, is_confirmed) in told {
-        let status = stored(&*store, &name).await.map(|record| record.status);
-        let count = counts.of(&name).await;
-        assert_eq!(count, i64::from(status == Some(Status::Completed)), "{name} is {status:?}");
-        assert!(!is_confirmed || count == 1, "{name} was confirmed");
-        if is_confirmed { confirmed += 1 } else { others += 1 }
-    }
-    println!("{confirmed} commits were confirmed, {others} not");
-}
-
-/// Which keys it tried to complete, and whether that was confirmed: until the server was killed for the last time, and some
-/// commits are confirmed.
-async fn commit_until<T>(
-    store: Arc<PostgresStore>,
-    counts: Counts,
-    worker: u128,
-    killer: &JoinHandle<T>,
-) -> Vec<(String, bool)> {
-    let mut told = Vec::new();
-    for number in 0.. {
-        let confirmed = told.iter().filter(|(_, is_confirmed)| *is_confirmed).count();
-        if killer.is_finished() && confirmed > 3 {
-            break;
-        }
-        let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
-        if matches!(one(&*store, claim(&name, owner), in_secs(1)).await, Verdict::Written) {
-            let verdict = one(&*store, counts.counted(&name, owner), in_secs(1)).await;
-            told.push((name, matches!(verdict, Verdict::Written)));
-        }
-    }
-    told
 }

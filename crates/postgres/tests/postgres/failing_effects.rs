@@ -13,10 +13,8 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use crate::{
     effects::{Counts, with},
     servers::{Server, USER, postgres_url},
-    table::{
-        AT_COMMIT, claim, complete, in_secs, is_contended, name_of, new_table, one, stored, tries,
-        trigger, unknown, while_held, wrote,
-    },
+    table::{AT_COMMIT, is_contended, name_of, new_table, tries, trigger, while_held},
+    writes::{claim, complete, error_of, in_secs, one, stored, unknown, wrote},
 };
 
 fn sleeping(seconds: f64) -> PostgresStatement {
@@ -32,7 +30,6 @@ fn refused(verdict: Verdict) -> RefusedEffect {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn effects_that_take_longer_than_a_request_are_committed() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
@@ -59,7 +56,6 @@ async fn effects_that_take_longer_than_a_request_are_committed() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn an_effect_for_which_the_call_has_no_time_is_refused_and_a_lost_answer_is_not() {
     let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
@@ -81,7 +77,7 @@ async fn an_effect_for_which_the_call_has_no_time_is_refused_and_a_lost_answer_i
     assert_eq!(counts.of("a").await, 0);
     assert_eq!(stored(&store, "a").await.unwrap().status, Status::InProgress);
     proxy.faults().add(TcpFault::swallow_answers());
-    let lost = unknown(one(&store, counts.counted("a", 1), in_secs(3)).await);
+    let lost = error_of(one(&store, counts.counted("a", 1), in_secs(3)).await);
     assert_eq!(lost.kind(), StoreErrorKind::Unavailable);
     assert!(!lost.to_string().contains("effect"), "{lost}");
     proxy.faults().clear();
@@ -90,7 +86,6 @@ async fn an_effect_for_which_the_call_has_no_time_is_refused_and_a_lost_answer_i
 
 /// It would be the same answer until the deadline.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
     let server = Server::shared_postgres();
     let store = new_table(&server.url()).await.build().unwrap();
@@ -132,19 +127,20 @@ async fn what_the_server_answers_twice_is_a_failure_of_the_handler() {
 
 /// As an administrator does, or a server that ends: it says nothing of the effect, however often it happens.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_session_that_is_ended_again_and_again_is_an_outage_and_no_failure_of_the_handler() {
     let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
     let ends = PostgresStatement::new("SELECT pg_terminate_backend(pg_backend_pid())");
-    let error = unknown(one(&store, with(complete("a", 1), [ends]), in_secs(3)).await);
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    unknown(
+        one(&store, with(complete("a", 1), [ends]), in_secs(3)).await,
+        StoreErrorKind::Unavailable,
+        false,
+    );
     wrote(&store, complete("a", 1)).await;
 }
 
 /// Its SQLSTATE is of a class that is mostly about the server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() {
     let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     wrote(&store, claim("a", 1)).await;
@@ -157,7 +153,6 @@ async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() 
 
 /// The server runs out of room for locks, and not because a function says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_without_resources_for_an_effect_is_an_outage() {
     let small = ["fsync=off", "max_locks_per_transaction=10", "max_connections=20"];
     let server = Server::postgres(&small);
@@ -167,7 +162,7 @@ async fn a_server_without_resources_for_an_effect_is_an_outage() {
     wrote(&store, claim("a", 1)).await;
     let locks = "SELECT count(pg_advisory_xact_lock(n)) FROM generate_series(1, 100000) n";
     let effects = ["SELECT nextval('tries')", locks].map(PostgresStatement::new);
-    let error = unknown(one(&store, with(complete("a", 1), effects), in_secs(12)).await);
+    let error = error_of(one(&store, with(complete("a", 1), effects), in_secs(12)).await);
     assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
     // The server may still be busy with the last of them.
     wrote(&store, counts.counted("a", 1)).await;
@@ -176,7 +171,6 @@ async fn a_server_without_resources_for_an_effect_is_an_outage() {
 
 /// The role may not do all that cleans the connection.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
     let server = Server::postgres(&["fsync=off"]);
     let counts = Counts::new(&server.url()).await;
@@ -204,7 +198,6 @@ async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
 
 /// Each of them may pass.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn answers_that_differ_are_no_failure_of_the_handler() {
     let server = Server::shared_postgres();
     let store = new_table(&server.url()).await.build().unwrap();
@@ -217,32 +210,18 @@ async fn answers_that_differ_are_no_failure_of_the_handler() {
     assert_eq!(counts.of("a").await, 1);
 }
 
+/// Where it waits, and where it does not (`NOWAIT`), another routine of the server says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn an_effect_that_waits_for_a_locked_row_is_contended_and_not_the_handler_s_failure() {
+async fn an_effect_that_meets_a_lock_is_contended_and_not_the_handler_s_failure() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(300));
     let store = table.build().unwrap();
-    let counts = Counts::new(&server.url()).await;
-    counts.ask(&format!("INSERT INTO {} VALUES ('a', 0)", counts.table)).await;
-    wrote(&store, claim("a", 1)).await;
-    let hold = format!("UPDATE {} SET n = 0", counts.table);
-    while_held(&counts.url, &hold, is_contended(&store, || counts.counted("a", 1))).await;
-    wrote(&store, counts.counted("a", 1)).await;
-    assert_eq!(counts.of("a").await, 1);
-}
-
-/// Another routine of the server says so than the one that waits.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn an_effect_that_does_not_wait_for_a_lock_is_contended_and_not_the_handler_s_failure() {
-    let server = Server::shared_postgres();
-    let store = new_table(&server.url()).await.build().unwrap();
     let counts = Counts::new(&server.url()).await;
     let table = &counts.table;
     counts.ask(&format!("INSERT INTO {table} VALUES ('a', 0)")).await;
     wrote(&store, claim("a", 1)).await;
     let texts = [
+        "SELECT 1".to_owned(),
         format!("SELECT n FROM {table} WHERE name = 'a' FOR UPDATE NOWAIT"),
         format!("LOCK TABLE {table} IN SHARE MODE NOWAIT"),
     ];
@@ -260,7 +239,6 @@ async fn an_effect_that_does_not_wait_for_a_lock_is_contended_and_not_the_handle
 
 /// The records after it would be written elsewhere, as somebody else, or be forgotten in a crash.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn nothing_of_an_effect_stays_on_its_connection() {
     let server = Server::postgres(&["fsync=off"]);
     let pooler = Server::pgbouncer(&server, "", "pool_mode = session");

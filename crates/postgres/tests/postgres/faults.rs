@@ -1,20 +1,22 @@
 //! A server that is killed, restarted, cut off, slow or silent. What was confirmed is there afterwards, what is not
 //! known is said to be in doubt, and the next call works.
 
-use std::{sync::Arc, thread::JoinHandle, time::Duration};
+use std::time::Duration;
 
 use lambda_idempotency_core::{
-    record::Owner,
+    record::{Owner, Status},
     store::{Store, StoreErrorKind, Verdict},
 };
 use lambda_idempotency_postgres::PostgresStore;
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
+    effects::Counts,
     servers::{Server, postgres_url},
-    table::{
-        Ahead, PATIENCE, ask, claim, claimed, complete, completed, in_secs, is_contended, key,
-        name_of, new_store, new_table, one, stored, unknown, while_held, written, wrote,
+    table::{Ahead, PATIENCE, ask, is_contended, name_of, new_store, new_table, while_held},
+    writes::{
+        claim, claimed, complete, completed, error_of, in_secs, key, one, stored, unknown, written,
+        wrote,
     },
 };
 
@@ -36,7 +38,6 @@ fn is_completed(found: Option<lambda_idempotency_core::record::IdempotencyRecord
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_write_whose_answer_was_lost_is_recognised_as_its_own() {
     let (proxy, store) = behind_a_proxy().await;
     for (name, write) in [("new", claim("new", 2)), ("held", complete("held", 1))] {
@@ -57,7 +58,6 @@ async fn a_write_whose_answer_was_lost_is_recognised_as_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works() {
     let (proxy, store) = behind_a_proxy().await;
     for fault in [TcpFault::silence(), TcpFault::swallow_answers()] {
@@ -66,7 +66,7 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
         proxy.faults().add(fault);
         let call = one(&store, complete("held", 1), in_secs(2));
         let verdict = tokio::time::timeout(PATIENCE, call).await;
-        let error = unknown(verdict.expect("it ends by its deadline"));
+        let error = error_of(verdict.expect("it ends by its deadline"));
         assert_eq!(error.kind(), StoreErrorKind::Unavailable);
         assert!(error.may_have_applied(), "{error}");
         proxy.faults().clear();
@@ -78,7 +78,6 @@ async fn a_silent_network_ends_at_the_deadline_in_doubt_and_the_next_call_works(
 /// Of three writes one is applied, and two guards fail. What there is instead of one of them is asked in a second exchange,
 /// which fails.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_call() {
     let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
@@ -120,7 +119,7 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
         if is_healed {
             assert!(matches!(&of_b, Verdict::Found(Some(_))), "{of_b:?}");
         } else {
-            let error = unknown(of_b);
+            let error = error_of(of_b);
             assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
             assert!(!error.may_have_applied(), "{error}");
             let found = stored(&store, &b).await.map(|record| record.owner);
@@ -131,7 +130,6 @@ async fn a_record_that_cannot_be_read_afterwards_fails_no_other_write_of_its_cal
 
 /// As above, with a failure after which no request is repeated.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_call() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
@@ -152,13 +150,11 @@ async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_ca
     let [of_a, of_b]: [Verdict; 2] = verdicts.try_into().unwrap();
     written(&of_a);
     is_completed(stored(&store, "a").await, 1);
-    let error = unknown(of_b);
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Denied, false));
+    unknown(of_b, StoreErrorKind::Denied, false);
 }
 
 /// A statement that is slow is not repeated in vain: each attempt waits for longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_slow_network_is_waited_for() {
     let (proxy, store) = behind_a_proxy().await;
     proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
@@ -167,7 +163,6 @@ async fn a_slow_network_is_waited_for() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn connections_that_were_cut_are_replaced_within_the_call() {
     let (proxy, store) = behind_a_proxy().await;
     for round in 2..6 {
@@ -178,7 +173,6 @@ async fn connections_that_were_cut_are_replaced_within_the_call() {
 
 /// Before a process is frozen its connection is in order, and afterwards it may be dead without a word.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_connection_that_was_idle_for_long_is_not_used() {
     let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
@@ -194,26 +188,12 @@ async fn a_connection_that_was_idle_for_long_is_not_used() {
     assert_eq!(proxy.connections(), before + 2);
 }
 
+/// Workers claim keys and complete them, half of them with an effect, while the server is killed three times. What they were
+/// told is true, and an effect is there, once, if and only if its key is completed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-async fn a_server_that_restarts_between_two_calls_is_not_noticed() {
-    let mut server = Server::postgres(&["fsync=off"]);
-    let store = new_store(&server.url()).await;
-    wrote(&store, claim("a", 1)).await;
-    server.stop();
-    server.run();
-    wrote(&store, complete("a", 1)).await;
-    server.kill();
-    server.run();
-    is_completed(stored(&*store, "a").await, 1);
-}
-
-/// Eight workers claim and complete keys while the server is killed three times. What they were told is true.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
     let mut server = Server::postgres(&["fsync=off"]);
-    let store = new_store(&server.url()).await;
+    let (store, counts) = (&*new_store(&server.url()).await, &Counts::new(&server.url()).await);
     let killer = std::thread::spawn(move || {
         for _ in 0..3 {
             std::thread::sleep(Duration::from_millis(300));
@@ -223,74 +203,53 @@ async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
         }
         server
     });
-    let workers = (0..8u128).map(|worker| work(Arc::clone(&store), worker, &killer));
-    let told: Vec<Told> = futures_util::future::join_all(workers).await.concat();
-    let _server = killer.join().unwrap();
-    let (mut confirmed, mut in_doubt) = (0, 0);
-    for Told { name, owner, is_confirmed, may_have_applied } in told {
-        let found = stored(&*store, &name).await;
-        if is_confirmed {
-            is_completed(found, owner);
-            confirmed += 1;
-        } else if may_have_applied {
-            in_doubt += 1;
-        } else {
-            let status = found.map(|record| record.status);
-            assert_ne!(status, Some(completed(owner).status), "{name} was said not to be applied");
+    let killer = &killer;
+    // Until the server was killed for the last time, and some completions are confirmed.
+    let work = async |worker: u128| {
+        let (mut told, mut confirmed) = (Vec::new(), 0);
+        for number in 0.. {
+            if killer.is_finished() && confirmed > 4 {
+                break;
+            }
+            let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
+            let done = complete(&name, owner);
+            let done = if worker % 2 == 0 { done } else { counts.counted(&name, owner) };
+            // Short, so that some calls end while the server is down.
+            if matches!(one(store, claim(&name, owner), in_secs(1)).await, Verdict::Written) {
+                let verdict = one(store, done, in_secs(1)).await;
+                confirmed += usize::from(matches!(verdict, Verdict::Written));
+                told.push((name, owner, worker % 2 == 1, verdict));
+            }
+        }
+        told
+    };
+    let told = futures_util::future::join_all((0..8).map(work)).await.concat();
+    for (name, owner, has_effect, verdict) in told {
+        let found = stored(store, &name).await.map(|record| (record.status, record.owner));
+        let is_there = found == Some((Status::Completed, Some(Owner::from_bits(owner))));
+        match &verdict {
+            Verdict::Written => assert!(is_there, "{name}"),
+            Verdict::Unknown(error) if !error.may_have_applied() => assert!(!is_there, "{name}"),
+            _ => {}
+        }
+        if has_effect {
+            assert_eq!(counts.of(&name).await, i64::from(is_there), "{name}: {verdict:?}");
         }
     }
-    println!("{confirmed} completions were confirmed, {in_doubt} left in doubt");
-}
-
-/// What a worker was told of a completion.
-#[derive(Clone)]
-struct Told {
-    name: String,
-    owner: u128,
-    is_confirmed: bool,
-    may_have_applied: bool,
-}
-
-/// Goes on until the server was killed for the last time, and some completions are confirmed.
-async fn work<T>(store: Arc<PostgresStore>, worker: u128, killer: &JoinHandle<T>) -> Vec<Told> {
-    let mut told = Vec::new();
-    for number in 0.. {
-        let confirmed = told.iter().filter(|told: &&Told| told.is_confirmed).count();
-        if killer.is_finished() && confirmed > 6 {
-            break;
-        }
-        let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
-        // Short, so that some calls end while the server is down.
-        let verdict = one(&store, claim(&name, owner), in_secs(1)).await;
-        if !matches!(verdict, Verdict::Written) {
-            continue;
-        }
-        let verdict = one(&store, complete(&name, owner), in_secs(1)).await;
-        let may_have_applied = match &verdict {
-            Verdict::Unknown(error) => error.may_have_applied(),
-            _ => true,
-        };
-        let is_confirmed = matches!(verdict, Verdict::Written);
-        told.push(Told { name, owner, is_confirmed, may_have_applied });
-    }
-    told
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_server_that_is_down_is_unavailable_and_nothing_is_in_doubt() {
     let mut server = Server::postgres(&["fsync=off"]);
     let store = new_store(&server.url()).await;
     server.stop();
-    let error = unknown(one(&store, claim("a", 1), in_secs(1)).await);
-    assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
+    unknown(one(&store, claim("a", 1), in_secs(1)).await, StoreErrorKind::Unavailable, false);
     let error = store.read(&[key("a")], in_secs(1)).await.pop().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
 }
 
 /// A call that is dropped takes its connection with it: nobody reads its answers.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_call_that_is_dropped_leaves_no_answer_to_the_next() {
     let (proxy, store) = behind_a_proxy().await;
     for round in 0..10 {
@@ -307,7 +266,6 @@ async fn a_call_that_is_dropped_leaves_no_answer_to_the_next() {
 
 /// Clients that were killed in a transaction hold no record for long: the server ends it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_row_that_another_transaction_holds_is_contended() {
     let server = Server::shared_postgres();
     let pooler = Server::pgbouncer(server, "", "");
@@ -325,7 +283,6 @@ async fn a_row_that_another_transaction_holds_is_contended() {
 
 /// Somebody holds one row, for instance in an interactive session. The others of the call are not kept waiting.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await.attempt_timeout(Duration::from_millis(500));
@@ -337,7 +294,7 @@ async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
     let holding = async {
         let completions: Vec<_> = names.iter().map(|name| complete(name, 1)).collect();
         let mut verdicts = store.write(&completions, in_secs(6)).await;
-        unknown(verdicts.remove(7));
+        error_of(verdicts.remove(7));
         verdicts.iter().for_each(written);
         is_contended(&store, || complete("k07", 1)).await;
     };

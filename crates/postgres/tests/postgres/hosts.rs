@@ -1,6 +1,6 @@
 //! Several hosts in one URL, of which one takes writes.
 
-use std::{net::TcpListener, time::Duration};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use lambda_idempotency_postgres::PostgresStore;
@@ -8,14 +8,14 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use tokio::net::{TcpSocket, TcpStream};
 
 use crate::{
-    servers::{Server, free_port, postgres_url},
-    table::{claim, in_secs, name_of, new_table, one, unknown, written},
+    servers::{Server, postgres_url},
+    table::{name_of, new_table},
+    writes::{claim, error_of, in_secs, one, written},
 };
 
 /// The first host is a machine without power: its network takes no connections, and says nothing.
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
@@ -42,7 +42,6 @@ async fn a_host_that_does_not_answer_keeps_no_time_of_those_behind_it() {
 
 /// The connections that a store keeps lead to a machine that has stopped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after_the_other() {
     let server = Server::shared_postgres();
     let proxy = TcpProxy::start(server.address()).await.unwrap();
@@ -54,18 +53,8 @@ async fn idle_connections_to_a_host_that_does_not_answer_are_not_tried_one_after
     let before = proxy.connections();
     proxy.faults().add(TcpFault::silence());
     // Trying them one after the other, of which each has twice the time, would take three seconds for the first four.
-    unknown(one(&store, claim("after", 1), in_secs(4)).await);
+    error_of(one(&store, claim("after", 1), in_secs(4)).await);
     assert!(proxy.connections() > before, "a new one was tried");
     proxy.faults().clear();
     written(&one(&store, claim("after", 1), in_secs(60)).await);
-}
-
-#[test]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
-fn a_server_whose_port_is_taken_gets_another() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut ports = vec![free_port(), taken.local_addr().unwrap().port()];
-    let server = Server::postgres_on(|| ports.pop().unwrap(), &["fsync=off"]);
-    assert_ne!(server.address(), taken.local_addr().unwrap());
-    assert!(ports.is_empty(), "both were used");
 }

@@ -1,5 +1,5 @@
-//! The store with a real PostgreSQL, which the tests start themselves, and through a real PgBouncer. They need
-//! both programs, which `cargo test` does not install, so they are ignored unless they are selected:
+//! The store with a real PostgreSQL, which the tests start themselves, and through a real PgBouncer. `cargo test` does not run
+//! this program, because both have to be installed:
 //!
 //! ```console
 //! $ bash tests/run postgres
@@ -30,3 +30,6 @@ mod sweeping;
 mod table;
 mod tls;
 mod triggers;
+#[path = "../../../../tests/writes.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod writes;

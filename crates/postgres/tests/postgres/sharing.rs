@@ -16,12 +16,12 @@ use tracing::span::{Attributes, Id, Record};
 use crate::{
     effects::{Counts, with},
     servers::{Server, USER},
-    table::{claim, complete, in_secs, key, name_of, new_table, one, unknown, wrote},
+    table::{name_of, new_table},
+    writes::{claim, complete, error_of, in_secs, key, one, wrote},
 };
 
 /// Clients share two connections. Their effects return values of a type that the driver does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
     let server = Server::postgres(&["fsync=off"]);
     let pooler = Server::pgbouncer(&server, "", "");
@@ -57,7 +57,6 @@ async fn clients_that_share_connections_do_not_meet_each_other_s_statements() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_setting_statement_or_lock_stays_on_a_connection() {
     let server = Server::postgres(&["fsync=off"]);
     let pooler = Server::pgbouncer(&server, "", "");
@@ -85,7 +84,6 @@ async fn no_setting_statement_or_lock_stays_on_a_connection() {
 
 /// Then the statements cannot be ended that SQL has prepared. All else is removed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql() {
     let server = Server::postgres(&["fsync=off"]);
     let direct = Counts::new(&server.url()).await;
@@ -144,7 +142,6 @@ impl tracing::Subscriber for Warnings {
 
 /// What effects leave is removed by `RESET ALL`, and so is what the pooler has set.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() {
     const SHARES: &str = "SELECT count(*) WHERE current_setting('search_path') = 'tenant'";
     let server = Server::postgres(&["fsync=off"]);
@@ -162,7 +159,7 @@ async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() 
     assert_eq!(counts.ask(SHARES).await, Some(1));
     wrote(&store, counts.counted("a", 1)).await;
     assert_eq!(counts.ask(SHARES).await, Some(0));
-    let lost = unknown(one(&store, claim("b", 1), in_secs(30)).await);
+    let lost = error_of(one(&store, claim("b", 1), in_secs(30)).await);
     assert_eq!(lost.kind(), StoreErrorKind::Misconfigured, "{lost}");
     // The remedies.
     let name = name_of(&table);
@@ -179,7 +176,6 @@ async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() 
 
 /// The calls of the stream are not polled while the body of the loop waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn a_loop_over_more_calls_than_connections_can_make_others() {
     let server = Server::shared_postgres();
     // A call that is not polled loses its connection after this.

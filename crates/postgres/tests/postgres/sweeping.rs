@@ -13,11 +13,11 @@ use lambda_idempotency_postgres::PostgresStore;
 
 use crate::{
     servers::Server,
-    table::{Ahead, completed, in_secs, key, new_store, new_table, wrote},
+    table::{Ahead, new_store, new_table},
+    writes::{completed, in_secs, key, wrote},
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn sweeping_removes_what_expired_an_hour_ago() {
     let server = Server::shared_postgres();
     let store = new_store(&server.url()).await;
@@ -64,7 +64,6 @@ const DAY: Duration = Duration::from_secs(86_400);
 
 /// The workers' clocks say when a record expires, and the server's may be wrong, or that of a tool.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
     let server = Server::shared_postgres();
     let table = new_table(&server.url()).await;
@@ -91,7 +90,6 @@ async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
 
 /// Results of 3 MB: a page of what is left reads none of them, and one of all records ends before it is too large.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs PostgreSQL: `bash tests/run postgres` installs it and runs this"]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     for name in ["a", "b", "c"] {

@@ -5,13 +5,14 @@ use std::{pin::pin, sync::Arc, time::Duration};
 use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
-    key::Key,
-    record::{IdempotencyRecord, Owner, Status},
-    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+    record::Owner,
+    store::{Store, StoreErrorKind, Write},
 };
 use lambda_idempotency_postgres::{PostgresStore, PostgresStoreBuilder};
 use tokio::sync::watch;
 use tokio_postgres::{NoTls, SimpleQueryMessage};
+
+use crate::writes::{error_of, in_secs, one};
 
 /// The machine's clock, some time ahead. Setting it ends the timers that are over then.
 #[derive(Clone, Default)]
@@ -36,11 +37,6 @@ impl Clock for Ahead {
             select(pin!(SystemClock.sleep(duration)), pin!(is_over)).await;
         })
     }
-}
-
-/// The end of a call that is not to wait long.
-pub(crate) fn in_secs(secs: u64) -> Timestamp {
-    SystemClock.now().plus(Duration::from_secs(secs))
 }
 
 /// Far longer than anything takes that ends.
@@ -97,7 +93,7 @@ pub(crate) async fn while_held<T>(url: &str, hold: &str, call: impl Future<Outpu
 pub(crate) async fn is_contended(store: &impl Store, write: impl Fn() -> Write) {
     let mut told = None;
     for seconds in [1, 3, 3, 3, 3, 3] {
-        let error = unknown(one(store, write(), in_secs(seconds)).await);
+        let error = error_of(one(store, write(), in_secs(seconds)).await);
         told = Some((error.kind(), error.may_have_applied()));
         if error.kind() == StoreErrorKind::Contended {
             break;
@@ -131,57 +127,4 @@ pub(crate) async fn trigger(url: &str, table: &str, when: &str, body: &str) -> S
 /// How often a trigger has counted.
 pub(crate) async fn tries(url: &str, sequence: &str) -> Option<i64> {
     ask(url, &format!("SELECT last_value FROM {sequence}")).await
-}
-
-pub(crate) fn key(name: &str) -> Key {
-    Key::from_text(format!("op#{name}"))
-}
-
-pub(crate) fn claimed(by: u128) -> IdempotencyRecord {
-    let mut record = IdempotencyRecord::new(Status::InProgress, in_secs(3600));
-    record.owner = Some(Owner::from_bits(by));
-    record.lease_until = Some(in_secs(60));
-    record
-}
-
-pub(crate) fn completed(by: u128) -> IdempotencyRecord {
-    let mut record = IdempotencyRecord::new(Status::Completed, in_secs(3600));
-    record.owner = Some(Owner::from_bits(by));
-    record.result = Some("{\"charged\":true}".into());
-    record
-}
-
-pub(crate) fn claim(name: &str, by: u128) -> Write {
-    Write::new(key(name), Guard::Absent, Some(claimed(by)))
-}
-
-pub(crate) fn complete(name: &str, by: u128) -> Write {
-    Write::new(key(name), Guard::OwnedBy(Owner::from_bits(by)), Some(completed(by)))
-}
-
-/// Sends one write.
-pub(crate) async fn one(store: &impl Store, write: Write, deadline: Timestamp) -> Verdict {
-    store.write(&[write], deadline).await.pop().unwrap()
-}
-
-/// Sends one write, which is to succeed.
-pub(crate) async fn wrote(store: &impl Store, write: Write) {
-    written(&one(store, write, in_secs(60)).await);
-}
-
-pub(crate) async fn stored(store: &impl Store, name: &str) -> Option<IdempotencyRecord> {
-    store.read(&[key(name)], in_secs(20)).await.pop().unwrap().unwrap()
-}
-
-#[track_caller]
-pub(crate) fn written(verdict: &Verdict) {
-    assert!(matches!(verdict, Verdict::Written), "{verdict:?}");
-}
-
-#[track_caller]
-pub(crate) fn unknown(verdict: Verdict) -> StoreError {
-    match verdict {
-        Verdict::Unknown(error) => error,
-        other => panic!("an error was expected: {other:?}"),
-    }
 }

@@ -23,25 +23,24 @@ use redis::Value;
 
 use crate::{
     cluster::Cluster,
-    server::{claim, claimed, completed, key, owner, soon, wrote},
     servers::Server,
+    writes::{claim, claimed, completed, in_secs, key, owner, wrote},
 };
 
 /// A page that ends in the middle of a step of `SCAN`, and then the records of that page are deleted: the server's next
 /// step would begin with other records.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn each_record_that_stays_is_listed_once_while_others_are_deleted() {
     const ALL: usize = 3000;
     let server = Server::redis(&[]);
     let store = server.store();
     let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, soon()).await;
+    store.write(&writes, in_secs(60)).await;
     let limit = NonZeroUsize::new(100).unwrap();
     let mut times_listed: HashMap<String, usize> = HashMap::new();
     let mut next = None;
     loop {
-        let page = store.page(next.as_ref(), limit, soon()).await.unwrap();
+        let page = store.page(next.as_ref(), limit, in_secs(60)).await.unwrap();
         assert!(page.items.len() <= limit.get(), "{}", page.items.len());
         for (key, record) in &page.items {
             assert!(record.is_ok());
@@ -68,7 +67,7 @@ async fn pages(
 ) -> Result<HashMap<String, usize>, StoreError> {
     let mut times_listed = HashMap::new();
     loop {
-        let page = store.page(next.as_ref(), LIMIT, soon()).await?;
+        let page = store.page(next.as_ref(), LIMIT, in_secs(60)).await?;
         for (key, record) in page.items {
             record?;
             *times_listed.entry(key.as_str().to_owned()).or_default() += 1;
@@ -90,7 +89,6 @@ fn is_said_plainly(error: &StoreError) {
 /// A server has its keys in another order than the one that it replaces, so the steps of the one count nothing at the
 /// other: a listing that went on would miss records.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_listing_that_a_failover_interrupts_ends_with_an_error_and_misses_nothing_anew() {
     const ALL: usize = 3000;
     let mut cluster = Cluster::with_replicas(1).await;
@@ -101,9 +99,9 @@ async fn a_listing_that_a_failover_interrupts_ends_with_an_error_and_misses_noth
         .build()
         .unwrap();
     let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, soon()).await;
+    store.write(&writes, in_secs(60)).await;
     cluster.primaries[0].wait_until(&["WAIT", "1", "1000"], |a| *a == Value::Int(1)).await;
-    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     cluster.primaries[0].kill();
     is_said_plainly(&pages(&store, first.next).await.unwrap_err());
     let listed = pages(&store, None).await.unwrap();
@@ -112,14 +110,13 @@ async fn a_listing_that_a_failover_interrupts_ends_with_an_error_and_misses_noth
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
     const ALL: usize = 3000;
     let mut server = Server::redis(&["--appendonly", "yes", "--appendfsync", "always"]);
     let store = server.store();
     let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, soon()).await;
-    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    store.write(&writes, in_secs(60)).await;
+    let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     server.kill();
     server.run();
     is_said_plainly(&pages(&store, first.next).await.unwrap_err());
@@ -129,27 +126,27 @@ async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
 /// Results of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. What a
 /// later version has written into a record stays there.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     const ALL: usize = 20;
     let server = Server::redis(&[]);
     let store = server.store();
-    let mut record = completed(1, &"x".repeat(1024 * 1024));
+    let mut record = completed(1);
+    record.result = Some("x".repeat(1024 * 1024).into());
     record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
     for n in 0..ALL {
         wrote(&store, Write::new(key(n), Guard::Absent, Some(record.clone()))).await;
     }
     server.command(&["APPEND", "idempotency:op#0", "colour 4 blue\n"]).await;
-    let page = store.left(Left::Messages, None, LIMIT, soon()).await.unwrap();
+    let page = store.left(Left::Messages, None, LIMIT, in_secs(60)).await.unwrap();
     let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
     assert_eq!(results.collect::<Vec<_>>(), [false; ALL]);
-    let forgotten = [(key(0), RecordVersion::of(&record))];
-    store.mark_sent(&forgotten, soon()).await.pop().unwrap().unwrap();
+    let sent = [(key(0), RecordVersion::of(&record))];
+    store.mark_sent(&sent, in_secs(60)).await.pop().unwrap().unwrap();
     let text = server.text(&["GET", "idempotency:op#0"]).await;
     assert!(text.ends_with("\ncolour 4 blue\n") && !text.contains("outbox"), "the rest stays");
     let Value::Int(removal) = server.command(&["PTTL", "idempotency:op#0"]).await else { panic!() };
     assert!(removal > 0, "{removal}");
-    let first = store.page(None, LIMIT, soon()).await.unwrap();
+    let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     assert!(first.items.len() < ALL, "{} of 1 MB each", first.items.len());
     let listed = pages(&store, None).await.unwrap();
     assert!(listed.len() == ALL && listed.values().all(|times| *times == 1), "{listed:?}");
@@ -172,21 +169,20 @@ impl Clock for Ticking {
 /// A call has too little time for all keys of a server on which others have many: the next one goes on where it ended, and
 /// so does a relay whose time ends.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_listing_among_many_keys_of_others_comes_to_its_end_in_several_calls() {
     let server = Server::redis(&[]);
     let others = "for n = 1, 40000 do redis.call('SET', 'other:' .. n, 'x') end";
     server.command(&["EVAL", others, "0"]).await;
-    let mut record = completed(1, "1");
+    let mut record = completed(1);
     record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
     wrote(&server.store(), Write::new(key(1), Guard::Absent, Some(record))).await;
     let clock = Ticking(Arc::new(AtomicU64::new(SystemClock.now().as_millis())));
     let store = Arc::new(server.builder().clock(clock.clone()).build().unwrap());
     store.check().await.unwrap();
-    let soon = || clock.now().plus(Duration::from_millis(200));
+    let until = || clock.now().plus(Duration::from_millis(200));
     let (mut calls, mut listed, mut next) = (0, Vec::new(), None);
     while calls == 0 || next.is_some() {
-        let page = store.page(next.as_ref(), LIMIT, soon()).await.unwrap();
+        let page = store.page(next.as_ref(), LIMIT, until()).await.unwrap();
         listed.extend(page.items.into_iter().map(|(key, _)| key));
         (calls, next) = (calls + 1, page.next);
     }
@@ -196,7 +192,7 @@ async fn a_listing_among_many_keys_of_others_comes_to_its_end_in_several_calls()
     let relay = Relay::new(Arc::clone(&store), Arc::clone(&sender)).with_clock(clock.clone());
     let (mut runs, mut next) = (0, None);
     while runs == 0 || next.is_some() {
-        let relayed = relay.run(next.as_ref(), soon()).await.unwrap();
+        let relayed = relay.run(next.as_ref(), until()).await.unwrap();
         (runs, next) = (runs + 1, relayed.swept.next);
     }
     assert!(runs > 2 && !sender.sent().is_empty(), "{runs} runs");
@@ -204,7 +200,6 @@ async fn a_listing_among_many_keys_of_others_comes_to_its_end_in_several_calls()
 
 /// A renewal, a release and a completion, and the mark that messages are sent. A takeover begins anew.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_leaves_what_another_version_has_stored() {
     const MORE: &str = r#"{"claimed_at":1700000000000,"region":"eu"}"#;
     let server = Server::redis(&[]);
@@ -220,7 +215,7 @@ async fn a_write_leaves_what_another_version_has_stored() {
     let head = text.lines().next().unwrap();
     server.command(&["SET", "idempotency:op#1", &format!("{head}\n{more}")]).await;
     let mut renewed = held.clone();
-    renewed.lease_until = Some(soon());
+    renewed.lease_until = Some(in_secs(60));
     renewed.steps = Some("[1]".into());
     let text = write(Guard::Unchanged(RecordVersion::of(&held)), &renewed).await;
     assert!(text.ends_with(&format!("\nsteps 3 [1]\n{more}")), "{text}");

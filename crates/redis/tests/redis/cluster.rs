@@ -10,8 +10,8 @@ use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
 use crate::{
-    server::{claimed, complete, completed, key, owner, soon, within, written},
     servers::Server,
+    writes::{claimed, complete, completed, in_secs, key, owner, written},
 };
 
 const ARGUMENTS: [&str; 6] = [
@@ -109,7 +109,6 @@ impl Server {
 /// The server that is killed had a third of the keys. After its replica has taken over, all of them are there, and
 /// each call that was made meanwhile ended by its deadline.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn calls_go_on_after_a_failover_with_all_records() {
     let mut cluster = Cluster::with_replicas(1).await;
     let store = cluster.primaries[1]
@@ -120,7 +119,7 @@ async fn calls_go_on_after_a_failover_with_all_records() {
         .unwrap();
     let writes: Vec<Write> =
         (0..60).map(|n| Write::new(key(n), Guard::Absent, Some(claimed(7)))).collect();
-    store.write(&writes, soon()).await;
+    store.write(&writes, in_secs(60)).await;
     let replica = cluster.replicas.remove(0);
     let size = cluster.primaries[0].command(&["DBSIZE"]).await;
     replica.wait_until(&["DBSIZE"], |has| *has == size).await;
@@ -134,7 +133,7 @@ async fn calls_go_on_after_a_failover_with_all_records() {
 
     // While there is no primary, calls for its keys end by their deadline; the others succeed.
     let keys: Vec<Key> = (0..60).map(key).collect();
-    let answers = store.read(&keys, within(5_000)).await;
+    let answers = store.read(&keys, in_secs(5)).await;
     let read = answers.iter().filter(|answer| matches!(answer, Ok(Some(_)))).count();
     assert!((1..60).contains(&read), "{read} of 60");
     assert!(answers.iter().all(|answer| match answer {
@@ -143,11 +142,11 @@ async fn calls_go_on_after_a_failover_with_all_records() {
     }));
 
     replica.set("cluster-replica-no-failover", "no").await;
-    let completions: Vec<Write> = (0..60).map(|n| complete(n, 7, "1")).collect();
-    let verdicts = store.write(&completions, soon()).await;
-    written(&verdicts);
+    let completions: Vec<Write> = (0..60).map(|n| complete(n, 7)).collect();
+    let verdicts = store.write(&completions, in_secs(60)).await;
+    verdicts.iter().for_each(written);
     assert!(contains(&replica.command(&["INFO", "replication"]).await, "role:master"));
-    let answers = store.read(&keys, soon()).await;
+    let answers = store.read(&keys, in_secs(60)).await;
     assert!(
         answers
             .iter()
@@ -158,7 +157,6 @@ async fn calls_go_on_after_a_failover_with_all_records() {
 /// A slot moves from one server to another, key by key: first each request for a key that has moved is sent on (ASK),
 /// then all are (MOVED).
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn keys_are_found_while_and_after_their_slot_moves() {
     let cluster = Cluster::of_three().await;
     let store = cluster.store();
@@ -166,7 +164,7 @@ async fn keys_are_found_while_and_after_their_slot_moves() {
     let key = |n: usize| Key::from_text(format!("{{tag}}#{n}"));
     let claims: Vec<Write> =
         (0..6).map(|n| Write::new(key(n), Guard::Absent, Some(claimed(7)))).collect();
-    assert!(store.write(&claims, soon()).await.iter().all(|v| matches!(v, Verdict::Written)));
+    assert!(store.write(&claims, in_secs(60)).await.iter().all(|v| matches!(v, Verdict::Written)));
     let Value::Int(slot) = cluster.primaries[0].command(&["CLUSTER", "KEYSLOT", "{tag}"]).await
     else {
         panic!("a number")
@@ -188,12 +186,12 @@ async fn keys_are_found_while_and_after_their_slot_moves() {
         let name = format!("idempotency:{{tag}}#{n}");
         from.command(&["MIGRATE", "127.0.0.1", &port, &name, "0", "5000"]).await;
     }
-    let complete = |n: usize| Write::new(key(n), Guard::OwnedBy(owner(7)), Some(completed(7, "1")));
+    let complete = |n: usize| Write::new(key(n), Guard::OwnedBy(owner(7)), Some(completed(7)));
     // Some have moved, and one is new, so it is made where the slot will be.
     let mut writes: Vec<Write> = (1..5).map(complete).collect();
     writes.push(Write::new(key(9), Guard::Absent, Some(claimed(8))));
-    let verdicts = store.write(&writes, soon()).await;
-    written(&verdicts);
+    let verdicts = store.write(&writes, in_secs(60)).await;
+    verdicts.iter().for_each(written);
     for n in 3..6 {
         let name = format!("idempotency:{{tag}}#{n}");
         from.command(&["MIGRATE", "127.0.0.1", &port, &name, "0", "5000"]).await;
@@ -201,11 +199,15 @@ async fn keys_are_found_while_and_after_their_slot_moves() {
     for server in [to, from] {
         server.command(&["CLUSTER", "SETSLOT", &slot, "NODE", &ids[1]]).await;
     }
-    let verdicts = store.write(&[complete(0), complete(5)], soon()).await;
-    written(&verdicts);
+    let verdicts = store.write(&[complete(0), complete(5)], in_secs(60)).await;
+    verdicts.iter().for_each(written);
     let keys: Vec<Key> = [0, 1, 2, 3, 4, 5, 9].map(key).to_vec();
-    let found: HashSet<_> =
-        store.read(&keys, soon()).await.into_iter().map(|r| r.unwrap().unwrap().owner).collect();
+    let found: HashSet<_> = store
+        .read(&keys, in_secs(60))
+        .await
+        .into_iter()
+        .map(|r| r.unwrap().unwrap().owner)
+        .collect();
     assert_eq!(found, HashSet::from([Some(owner(7)), Some(owner(8))]));
     assert_eq!(to.command(&["CLUSTER", "COUNTKEYSINSLOT", &slot]).await, Value::Int(7));
 }

@@ -21,7 +21,6 @@ async fn conforms(builder: impl Fn() -> RedisStoreBuilder) {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn every_scenario_passes() {
     let server = Server::redis(&[]);
     conforms(|| server.builder()).await;
@@ -29,7 +28,6 @@ async fn every_scenario_passes() {
 
 /// In a cluster of three, in which the records of a call are with different servers.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn every_scenario_passes_in_a_cluster() {
     let cluster = Cluster::of_three().await;
     conforms(|| cluster.primaries[0].builder()).await;

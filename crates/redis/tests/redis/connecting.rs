@@ -9,16 +9,15 @@ use std::{
     time::Duration,
 };
 
-use futures_util::{StreamExt as _, future::join_all, stream};
+use futures_util::future::join_all;
 use lambda_idempotency_core::store::{Store as _, Verdict};
 use lambda_idempotency_redis::RedisStore;
 use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 
 use crate::{
-    cluster::Cluster,
     faults::{Ahead, NO_SECOND, before, url},
-    server::{claim, key, one, owner, soon, within, written},
     servers::Server,
+    writes::{claim, in_secs, key, one, owner, written},
 };
 
 /// Polls the call, which goes on waiting.
@@ -45,23 +44,24 @@ fn patient(proxy: &TcpProxy) -> RedisStore {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
     let server = Server::redis(&[]);
     // It begins to connect.
     let store = server.store();
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), in_secs(60)));
     poll(&mut first).await;
-    written(&[one(&store, claim(2, 1), 10_000).await, first.await]);
+    written(&one(&store, claim(2, 1), in_secs(10)).await);
+    written(&first.await);
 
     // It logs in.
     let proxy = before(&server).await;
     let store = patient(&proxy);
     server.signal("STOP");
-    let mut first = std::pin::pin!(one(&store, claim(3, 1), 60_000));
+    let mut first = std::pin::pin!(one(&store, claim(3, 1), in_secs(60)));
     poll_until_sent(&mut first, &proxy, 1).await;
     server.signal("CONT");
-    written(&[one(&store, claim(4, 1), 10_000).await, first.await]);
+    written(&one(&store, claim(4, 1), in_secs(10)).await);
+    written(&first.await);
     assert_eq!(proxy.connections(), 1, "the second call has gone on with that connection");
 
     // It tries an idle connection.
@@ -70,16 +70,16 @@ async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
     store.check().await.unwrap();
     clock.0.store(11_000, Ordering::Relaxed);
     server.signal("STOP");
-    let mut first = std::pin::pin!(one(&store, claim(5, 1), 120_000));
+    let mut first = std::pin::pin!(one(&store, claim(5, 1), in_secs(120)));
     let sent = proxy.requests();
     poll_until_sent(&mut first, &proxy, sent + 1).await;
     server.signal("CONT");
-    written(&[one(&store, claim(6, 1), 21_000).await, first.await]);
+    written(&one(&store, claim(6, 1), in_secs(21)).await);
+    written(&first.await);
 }
 
 /// Its server never answers on that connection. Who waits for it as well gives it up in time, and makes another.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_is_not_made_in_time_is_made_anew() {
     let server = Server::redis(&[]);
     let proxy = before(&server).await;
@@ -88,30 +88,28 @@ async fn a_connection_that_is_not_made_in_time_is_made_anew() {
         .build()
         .unwrap();
     let fault = proxy.faults().add(TcpFault::swallow_answers().times(1));
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), in_secs(60)));
     poll(&mut first).await;
-    written(&[one(&store, claim(2, 1), 60_000).await]);
+    written(&one(&store, claim(2, 1), in_secs(60)).await);
     assert_eq!(proxy.faults().injected(fault), 1);
-    written(&[first.await]);
+    written(&first.await);
 }
 
 /// The call that is not polled any more keeps what came of its connection: an error, which counts for no later call.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_failed_is_made_anew() {
     let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = patient(&proxy);
     proxy.faults().add(TcpFault::cut().times(1));
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 60_000));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), in_secs(60)));
     poll(&mut first).await;
-    written(&[one(&store, claim(2, 1), 10_000).await]);
+    written(&one(&store, claim(2, 1), in_secs(10)).await);
     assert_eq!(proxy.connections(), 2);
 }
 
 /// The server has answered, and closed the connection since, as while the process was frozen.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_connection_that_a_call_began_to_make_long_ago_is_not_used() {
     let server = Server::redis(&[]);
     let proxy = before(&server).await;
@@ -122,63 +120,19 @@ async fn a_connection_that_a_call_began_to_make_long_ago_is_not_used() {
         .backoff(NO_SECOND, NO_SECOND)
         .build()
         .unwrap();
-    let mut first = std::pin::pin!(one(&store, claim(1, 1), 120_000));
+    let mut first = std::pin::pin!(one(&store, claim(1, 1), in_secs(120)));
     server.signal("STOP");
     poll_until_sent(&mut first, &proxy, 1).await;
     server.signal("CONT");
     server.text(&["PING"]).await;
     proxy.cut();
     clock.0.store(60_000, Ordering::Relaxed);
-    let verdict = one(&store, claim(2, 1), 120_000).await;
+    let verdict = one(&store, claim(2, 1), in_secs(120)).await;
     assert!(matches!(verdict, Verdict::Written), "it was sent on the old connection: {verdict:?}");
-}
-
-/// Each server of a cluster has a connection of its own.
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_call_that_connects_to_a_server_of_a_cluster_and_is_not_polled_any_more_stops_no_other() {
-    let cluster = Cluster::of_three().await;
-    // The first call makes a connection to the server that says which has which keys, and the second to another.
-    let store = cluster.store();
-    store.server_time(soon()).await.unwrap();
-    let mut calls = Vec::new();
-    for n in 0..30 {
-        let mut call = Box::pin(one(&store, claim(n, 1), 60_000));
-        poll(&mut call.as_mut()).await;
-        calls.push(call);
-    }
-    for n in 30..60 {
-        written(&[one(&store, claim(n, 1), 10_000).await]);
-    }
-    let verdicts = join_all(calls).await;
-    written(&verdicts);
-}
-
-/// The body of the loop begins while the calls of the stream are connecting: every tenth is answered without the store.
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_loop_over_calls_can_make_others() {
-    let server = Server::redis(&[]);
-    let store = &server.store();
-    let run = |n: usize| async move {
-        match n % 10 {
-            9 => Verdict::Written,
-            _ => one(store, claim(n, 1), 60_000).await,
-        }
-    };
-    let mut calls = stream::iter(0..30).map(run).buffer_unordered(10);
-    let mut n = 0;
-    while let Some(verdict) = calls.next().await {
-        written(&[verdict]);
-        n += 1;
-        written(&[one(store, claim(1_000 + n, 1), 10_000).await]);
-    }
-    assert_eq!(n, 30);
 }
 
 /// At the beginning, after a pause in which the connection may have died, and after the server has closed it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
     let server = Server::redis(&[]);
     let proxy = before(&server).await;
@@ -195,14 +149,14 @@ async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
             let store = store.clone();
             tasks.spawn(async move {
                 let by = n as u128 + 1;
-                let verdict = one(&store, claim(n, by), 240_000).await;
-                let read = store.read(&[key(n)], within(240_000)).await.remove(0).unwrap();
+                let verdict = one(&store, claim(n, by), in_secs(240)).await;
+                let read = store.read(&[key(n)], in_secs(240)).await.remove(0).unwrap();
                 assert_eq!(read.unwrap().owner, Some(owner(by)), "each call has its own answers");
                 verdict
             });
         }
         let verdicts = tasks.join_all().await;
-        written(&verdicts);
+        verdicts.iter().for_each(written);
     };
     calls(0).await;
     assert_eq!(proxy.connections(), 1);
@@ -220,7 +174,6 @@ async fn hundreds_of_calls_that_begin_at_once_make_one_connection() {
 
 /// A server that reads nothing for a moment: the calls of the loop wait with large records for room on the connection.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn calls_that_wait_for_room_on_the_connection_and_are_not_polled_any_more_stop_no_other() {
     let server = Server::redis(&[]);
     let store = server.store();
@@ -233,12 +186,12 @@ async fn calls_that_wait_for_room_on_the_connection_and_are_not_polled_any_more_
     server.signal("STOP");
     let mut calls = Vec::new();
     for n in 0..200 {
-        let mut call = Box::pin(one(&store, large(n), 60_000));
+        let mut call = Box::pin(one(&store, large(n), in_secs(60)));
         poll(&mut call.as_mut()).await;
         calls.push(call);
     }
     server.signal("CONT");
-    written(&[one(&store, claim(1_000, 1), 10_000).await]);
+    written(&one(&store, claim(1_000, 1), in_secs(10)).await);
     let verdicts = join_all(calls).await;
-    written(&verdicts);
+    verdicts.iter().for_each(written);
 }

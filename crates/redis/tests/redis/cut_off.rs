@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_redis::RedisStore;
 
-use crate::server::{claimed, within, written};
+use crate::writes::{claimed, in_secs, one, written};
 
 /// A server of a cluster, as far as the store asks.
 #[derive(Clone)]
@@ -111,8 +111,8 @@ async fn who_has_the_slots_is_not_asked_of_servers_that_do_not_know() {
         // Of sixty keys, about a third are in the slots of each server.
         let claims = (0..60).map(|n| Key::from_text(format!("op#{n}")));
         let claims = claims.map(|key| Write::new(key, Guard::Absent, Some(claimed(1))));
-        let verdicts = store.write(&claims.collect::<Vec<_>>(), within(5_000)).await;
-        written(&verdicts);
+        let verdicts = store.write(&claims.collect::<Vec<_>>(), in_secs(5)).await;
+        verdicts.iter().for_each(written);
     }
 }
 
@@ -128,5 +128,5 @@ async fn a_server_that_has_become_one_of_a_cluster_is_asked_who_has_which_keys()
     }
     let store = RedisStore::builder(&format!("redis://127.0.0.1:{first}")).build().unwrap();
     let claim = Write::new(Key::from_text("op#1"), Guard::Absent, Some(claimed(1)));
-    written(&store.write(&[claim], within(60_000)).await);
+    written(&one(&store, claim, in_secs(60)).await);
 }

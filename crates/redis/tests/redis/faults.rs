@@ -19,8 +19,8 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use redis::Value;
 
 use crate::{
-    server::{claim, claimed, complete, key, one, owner, soon, unknown, within, written, wrote},
     servers::{PATIENCE, Server},
+    writes::{claim, claimed, complete, in_secs, key, one, owner, unknown, within, written, wrote},
 };
 
 fn impatient(url: &str) -> RedisStoreBuilder {
@@ -40,45 +40,28 @@ pub(crate) fn url(proxy: &TcpProxy) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_that_is_not_there_is_unavailable_and_nothing_is_in_doubt() {
     let mut server = Server::redis(&[]);
     let store = impatient(&server.url()).build().unwrap();
     server.kill();
-    unknown(one(&store, claim(1, 1), 200).await, StoreErrorKind::Unavailable, false);
+    unknown(one(&store, claim(1, 1), within(200)).await, StoreErrorKind::Unavailable, false);
     let error = store.read(&[key(1)], within(200)).await.pop().unwrap().unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_server_that_was_restarted_is_used_again_with_what_it_kept() {
-    let mut server = Server::redis(&["--appendonly", "yes", "--appendfsync", "always"]);
-    let store = impatient(&server.url()).build().unwrap();
-    wrote(&store, claim(1, 1)).await;
-    server.kill();
-    server.run();
-    let completion = complete(1, 1, "1");
-    let stored = completion.record.clone();
-    wrote(&store, completion).await;
-    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &stored);
-}
-
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn scripts_that_were_removed_are_loaded_again() {
     let server = Server::redis(&[]);
     let store = server.store();
     wrote(&store, claim(1, 1)).await;
     server.command(&["SCRIPT", "FLUSH"]).await;
-    wrote(&store, complete(1, 1, "1")).await;
+    wrote(&store, complete(1, 1)).await;
     server.command(&["SCRIPT", "FLUSH"]).await;
-    assert!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+    assert!(store.read(&[key(1)], in_secs(60)).await[0].as_ref().unwrap().is_some());
 }
 
 /// A claim whose answer was lost is recognised by its token when it is sent again.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_was_lost_is_written_once() {
     let server = Server::redis(&[]);
     for fault in [TcpFault::swallow_answers(), TcpFault::lose_answer()] {
@@ -87,7 +70,7 @@ async fn a_write_whose_answer_was_lost_is_written_once() {
         store.check().await.unwrap();
         server.command(&["FLUSHALL"]).await;
         proxy.faults().add(fault.clone());
-        let call = one(&store, claim(1, 1), 60_000);
+        let call = one(&store, claim(1, 1), in_secs(60));
         let heal = async {
             server.wait_until(&["DBSIZE"], |answer| *answer == Value::Int(1)).await;
             proxy.faults().clear();
@@ -105,7 +88,7 @@ async fn a_write_whose_answer_was_lost_is_written_once() {
             server.wait_until(&["GET", "idempotency:op#1"], is).await;
             proxy.faults().clear();
         };
-        let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
+        let (verdict, ()) = tokio::join!(one(&store, write, in_secs(60)), heal);
         assert!(matches!(verdict, Verdict::Written), "{fault:?}: {verdict:?}");
         proxy.faults().add(fault.clone());
         let heal = async {
@@ -113,41 +96,26 @@ async fn a_write_whose_answer_was_lost_is_written_once() {
             proxy.faults().clear();
         };
         let write = Write::new(key(1), Guard::OwnedBy(owner(2)), None);
-        let (verdict, ()) = tokio::join!(one(&store, write, 60_000), heal);
+        let (verdict, ()) = tokio::join!(one(&store, write, in_secs(60)), heal);
         assert!(matches!(verdict, Verdict::Written), "{fault:?}: {verdict:?}");
     }
 }
 
 async fn store_read(server: &Server) -> lambda_idempotency_core::record::IdempotencyRecord {
-    server.store().read(&[key(1)], soon()).await.pop().unwrap().unwrap().unwrap()
+    server.store().read(&[key(1)], in_secs(60)).await.pop().unwrap().unwrap().unwrap()
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_write_whose_answer_stays_lost_is_in_doubt_by_its_deadline() {
     let server = Server::redis(&[]);
     let proxy = before(&server).await;
     let store = impatient(&url(&proxy)).build().unwrap();
     store.check().await.unwrap();
     proxy.faults().add(TcpFault::swallow_answers());
-    let call = one(&store, claim(1, 1), 2_000);
+    let call = one(&store, claim(1, 1), in_secs(2));
     let verdict = tokio::time::timeout(PATIENCE, call).await.expect("it ends by its deadline");
     unknown(verdict, StoreErrorKind::Unavailable, true);
-    assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
-}
-
-/// A connection of which nothing is heard any more, as after hours in which the process was frozen, is replaced.
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn a_connection_that_went_silent_is_replaced() {
-    let server = Server::redis(&[]);
-    let proxy = before(&server).await;
-    let store = impatient(&url(&proxy)).build().unwrap();
-    wrote(&store, claim(1, 1)).await;
-    proxy.faults().add(TcpFault::silence());
-    unknown(one(&store, claim(2, 1), 2_000).await, StoreErrorKind::Unavailable, true);
-    proxy.faults().clear();
-    wrote(&store, claim(3, 1)).await;
+    assert!(server.store().read(&[key(1)], in_secs(60)).await[0].as_ref().unwrap().is_some());
 }
 
 /// A pause before a second request for which no call here has the time.
@@ -169,7 +137,6 @@ impl Clock for Ahead {
 
 /// After a freeze in which the server has closed the connection, the first write is sent once, on a new one.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
     let server = Server::redis(&[]);
     let clock = Ahead::default();
@@ -186,12 +153,11 @@ async fn after_a_freeze_a_connection_is_tried_before_it_is_used() {
     assert_eq!(pings().await, 1);
     clock.0.store(60_000, Ordering::Relaxed);
     server.command(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]).await;
-    let verdict = one(&store, claim(3, 1), 120_000).await;
+    let verdict = one(&store, claim(3, 1), in_secs(120)).await;
     assert!(matches!(verdict, Verdict::Written), "it was sent on the old connection: {verdict:?}");
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_suspended_server_delays_calls_and_loses_nothing() {
     let server = Server::redis(&[]);
     let store = impatient(&server.url()).build().unwrap();
@@ -201,37 +167,25 @@ async fn a_suspended_server_delays_calls_and_loses_nothing() {
         tokio::time::sleep(Duration::from_millis(700)).await;
         server.signal("CONT");
     };
-    let (verdict, ()) = tokio::join!(one(&store, claim(1, 1), 60_000), resume);
-    written(&[verdict]);
-    assert!(matches!(one(&store, claim(1, 2), 60_000).await, Verdict::Found(Some(_))));
-}
-
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn slow_answers_are_waited_for() {
-    let server = Server::redis(&[]);
-    let proxy = before(&server).await;
-    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(100)));
-    let store = impatient(&url(&proxy)).connect_timeout(Duration::from_secs(2)).build().unwrap();
-    let writes: Vec<Write> = (0..100).map(|n| claim(n, 1)).collect();
-    written(&store.write(&writes, soon()).await);
+    let (verdict, ()) = tokio::join!(one(&store, claim(1, 1), in_secs(60)), resume);
+    written(&verdict);
+    assert!(matches!(one(&store, claim(1, 2), in_secs(60)).await, Verdict::Found(Some(_))));
 }
 
 /// Calls that are dropped leave their answers to the next call, which does not take them for its own.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_call_that_is_dropped_does_not_disturb_the_next() {
     let server = Server::redis(&[]);
     let store = server.store();
     store.check().await.unwrap();
     for n in 0..20 {
         let writes = [claim(2 * n, 1)];
-        let mut dropped = std::pin::pin!(store.write(&writes, soon()));
+        let mut dropped = std::pin::pin!(store.write(&writes, in_secs(60)));
         // It sends its request, and does not wait for the answer.
         let polled = std::future::poll_fn(|context| Poll::Ready(dropped.as_mut().poll(context)));
         assert!(polled.await.is_pending());
         let keys = [Key::from_text("missing"), key(2 * n)];
-        let read = store.read(&keys, soon()).await;
+        let read = store.read(&keys, in_secs(60)).await;
         assert_eq!(read[0].as_ref().unwrap(), &None);
         assert_eq!(read[1].as_ref().unwrap().as_ref().unwrap().owner, Some(owner(1)));
         wrote(&store, claim(2 * n + 1, 1)).await;

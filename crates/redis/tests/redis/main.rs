@@ -1,7 +1,7 @@
 //! The store in a real server, which the tests start: the conformance suite, a cluster that fails over, and servers that
 //! are killed, restarted, stopped and cut off.
 //!
-//! They need `redis-server`, so they are a step of their own: `bash tests/run redis`. `IDEMPOTENCY_REDIS_SERVER` names
+//! They need `redis-server`, so `cargo test` does not run them: `bash tests/run redis` does. `IDEMPOTENCY_REDIS_SERVER` names
 //! another server program, such as `valkey-server`.
 
 #![allow(
@@ -24,3 +24,6 @@ mod server;
 #[allow(dead_code, reason = "other tests use the rest")]
 mod servers;
 mod start;
+#[path = "../../../../tests/writes.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod writes;

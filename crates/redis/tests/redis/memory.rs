@@ -12,8 +12,8 @@ use lambda_idempotency_redis::RedisStore;
 use redis::Value;
 
 use crate::{
-    server::{claim, claimed, complete, key, owner, soon, unknown, within, wrote},
     servers::Server,
+    writes::{claim, claimed, complete, in_secs, key, one, owner, unknown},
 };
 
 /// When the server removes the record, in milliseconds since the epoch.
@@ -28,39 +28,26 @@ fn millis(record: &IdempotencyRecord, add: u64) -> i64 {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn the_server_removes_a_record_a_margin_after_it_expires() {
     let server = Server::redis(&[]);
     let store = server.builder().expiry_margin(Duration::from_secs(90)).build().unwrap();
     let mut long = claimed(1);
     long.lease_until = Some(long.expires_at.plus(Duration::from_millis(5)));
-    let mut done = IdempotencyRecord::new(Status::Completed, soon());
+    let mut done = IdempotencyRecord::new(Status::Completed, in_secs(60));
     let writes = [
         claim(1, 1),
         Write::new(key(2), Guard::Absent, Some(long.clone())),
         Write::new(key(3), Guard::Absent, Some(done.clone())),
     ];
-    store.write(&writes, soon()).await;
+    store.write(&writes, in_secs(60)).await;
     assert_eq!(removal(&server, 1).await, millis(writes[0].record.as_ref().unwrap(), 90_000));
     assert_eq!(removal(&server, 2).await, millis(&long, 90_005), "never while the key is held");
     assert_eq!(removal(&server, 3).await, millis(&done, 90_000));
     // Each write sets it anew: a renewal, a completion.
     done.expires_at = done.expires_at.plus(Duration::from_secs(7));
     let write = Write::new(key(1), Guard::OwnedBy(owner(1)), Some(done.clone()));
-    store.write(&[write], soon()).await;
+    store.write(&[write], in_secs(60)).await;
     assert_eq!(removal(&server, 1).await, millis(&done, 90_000));
-}
-
-#[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
-async fn what_has_long_expired_is_gone() {
-    let server = Server::redis(&[]);
-    let store = server.builder().expiry_margin(Duration::from_millis(100)).build().unwrap();
-    let past = SystemClock.now().minus(Duration::from_secs(60));
-    let record = IdempotencyRecord::new(Status::Completed, past);
-    store.write(&[Write::new(key(1), Guard::Absent, Some(record))], soon()).await;
-    assert_eq!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap(), &None);
-    wrote(&store, claim(1, 1)).await;
 }
 
 /// A claim of a new key by this owner, as the engine makes it.
@@ -90,7 +77,6 @@ fn settle(n: usize, held: &Held, settlement: &Settlement) -> Write {
 
 /// While memory is used up, no key is claimed, and each settlement of what was claimed is written, as the engine sends it.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
     let server = Server::redis(&[]);
     let store = server.store();
@@ -128,14 +114,14 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
     let long = Duration::from_secs(20);
     let once = server.builder().backoff(long, long).build().unwrap();
     for claim in [claim(gone + 2, 1), takeover] {
-        let verdict = once.write(&[claim], within(5_000)).await.pop().unwrap();
+        let verdict = once.write(&[claim], in_secs(5)).await.pop().unwrap();
         let error = unknown(verdict, StoreErrorKind::Unavailable, false);
         assert!(error.to_string().contains("maxmemory"), "{error}");
     }
 
     // A delivery of what was completed is answered, and one of what another worker has is busy.
     for known in [sent, steps] {
-        let verdict = store.write(&[claim(known, 77)], soon()).await.pop().unwrap();
+        let verdict = store.write(&[claim(known, 77)], in_secs(60)).await.pop().unwrap();
         let Verdict::Found(Some(found)) = verdict else { panic!("{verdict:?}") };
         let is_completed = found.status == Status::Completed;
         assert_eq!(is_completed, known == sent);
@@ -157,13 +143,13 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
     }
     all_written(&store, &writes).await;
     for write in writes {
-        let found = store.read(std::slice::from_ref(&write.key), soon()).await.pop().unwrap();
+        let found = store.read(std::slice::from_ref(&write.key), in_secs(60)).await.pop().unwrap();
         assert_eq!(found.unwrap(), write.record);
     }
     // What another worker completed meanwhile is not written over.
-    let late = complete(gone, 101, "\"late\"");
+    let late = complete(gone, 101);
     let late = Write { guard: Guard::Absent, ..late };
-    let verdict = store.write(&[late], soon()).await.pop().unwrap();
+    let verdict = store.write(&[late], in_secs(60)).await.pop().unwrap();
     assert!(
         matches!(&verdict, Verdict::Found(Some(found)) if found.owner == Some(owner(100))),
         "{verdict:?}"
@@ -174,7 +160,7 @@ async fn all_written(store: &RedisStore, writes: &[Write]) {
     // One by one, to see each that is refused.
     let mut refused = Vec::new();
     for write in writes {
-        let verdict = store.write(std::slice::from_ref(write), within(5_000)).await.pop();
+        let verdict = store.write(std::slice::from_ref(write), in_secs(5)).await.pop();
         if !matches!(verdict, Some(Verdict::Written)) {
             refused.push((write, verdict));
         }
@@ -183,7 +169,6 @@ async fn all_written(store: &RedisStore, writes: &[Write]) {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn keys_of_others_are_corrupt() {
     let server = Server::redis(&[]);
     let store = server.store();
@@ -191,9 +176,9 @@ async fn keys_of_others_are_corrupt() {
     server.command(&["HSET", "idempotency:op#2", "colour", "s3cr3t"]).await;
     server.command(&["SET", "idempotency:op#3", "s3cr3t"]).await;
     for n in [1, 2, 3] {
-        let verdict = store.write(&[claim(n, 1)], soon()).await.pop().unwrap();
+        let verdict = one(&store, claim(n, 1), in_secs(60)).await;
         let Verdict::Unknown(error) = verdict else { panic!("{verdict:?}") };
-        let read = store.read(&[key(n)], soon()).await.pop().unwrap().unwrap_err();
+        let read = store.read(&[key(n)], in_secs(60)).await.pop().unwrap().unwrap_err();
         for error in [error, read] {
             assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{error}");
             assert!(!format!("{error} {error:?}").contains("s3cr3t"), "{error:?}");

@@ -13,8 +13,8 @@ use lambda_idempotency_core::{
 use lambda_idempotency_redis::{RedisConfigError, RedisStore};
 
 use crate::{
-    server::{claim, key, one, soon, unknown, within, wrote},
     servers::Server,
+    writes::{claim, in_secs, key, one, unknown, within, wrote},
 };
 
 /// The error of the check, as the user sees it.
@@ -28,13 +28,12 @@ async fn refused(store: &RedisStore) -> String {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_that_evicts_is_refused_unless_somebody_insists() {
     let server = Server::redis(&["--maxmemory-policy", "allkeys-lru"]);
     let text = refused(&server.store()).await;
     assert!(text.contains("allkeys-lru") && text.contains("allow_eviction"), "{text}");
     // Without the check, the first call says it.
-    let verdict = server.store().write(&[claim(1, 1)], soon()).await.pop().unwrap();
+    let verdict = server.store().write(&[claim(1, 1)], in_secs(60)).await.pop().unwrap();
     unknown(verdict, StoreErrorKind::Misconfigured, false);
     let store = server.builder().allow_eviction().build().unwrap();
     store.check().await.unwrap();
@@ -56,7 +55,6 @@ impl Clock for Behind {
 
 /// It would remove each record as it is written.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_server_whose_clock_is_ahead_is_refused_at_the_start_and_by_each_connection() {
     let server = Server::redis(&[]);
     let behind =
@@ -82,12 +80,11 @@ async fn who_had_no_time_for_a_connection_is_not_told_that_the_server_cannot_be_
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_replica_is_refused_and_never_read() {
     let primary = Server::redis(&[]);
     let replica = Server::redis(&["--replicaof", "127.0.0.1", &primary.port.to_string()]);
     let store = primary.store();
-    store.write(&[claim(1, 1)], soon()).await;
+    store.write(&[claim(1, 1)], in_secs(60)).await;
     let text = refused(&replica.store()).await;
     assert!(text.contains("is a replica"), "{text}");
     // A server that becomes a replica while it is used: it answers neither writes nor reads.
@@ -96,11 +93,10 @@ async fn a_replica_is_refused_and_never_read() {
     primary.command(&["REPLICAOF", "127.0.0.1", &port]).await;
     let error = store.read(&[key(1)], within(500)).await.pop().unwrap().unwrap_err();
     assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
-    unknown(one(&store, claim(1, 2), 500).await, StoreErrorKind::Unavailable, false);
+    unknown(one(&store, claim(1, 2), within(500)).await, StoreErrorKind::Unavailable, false);
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn the_documented_permissions_are_enough() {
     let server = Server::redis(&[]);
     let mut words = vec!["ACL", "SETUSER", "orders", "on", ">s3cr3t", "~idempotency:*"];
@@ -109,13 +105,12 @@ async fn the_documented_permissions_are_enough() {
     let url = format!("redis://orders:s3cr3t@127.0.0.1:{}", server.port);
     let store = RedisStore::connect(&url).await.unwrap();
     wrote(&store, claim(1, 1)).await;
-    assert!(store.read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+    assert!(store.read(&[key(1)], in_secs(60)).await[0].as_ref().unwrap().is_some());
     let outside = RedisStore::builder(&url).prefix("orders:").build().unwrap();
-    unknown(one(&outside, claim(1, 1), 60_000).await, StoreErrorKind::Denied, false);
+    unknown(one(&outside, claim(1, 1), in_secs(60)).await, StoreErrorKind::Denied, false);
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_user_without_permissions_is_told_so_and_not_named() {
     let server = Server::redis(&[]);
     server.command(&["ACL", "SETUSER", "s3cr3t_user", "on", ">s3cr3t", "~*", "+info"]).await;
@@ -126,7 +121,6 @@ async fn a_user_without_permissions_is_told_so_and_not_named() {
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_wrong_password_is_denied_at_once() {
     let server = Server::redis(&["--requirepass", "right"]);
     for login in [":s3cr3t@", "nobody:s3cr3t@", ""] {
@@ -141,7 +135,6 @@ async fn a_wrong_password_is_denied_at_once() {
 
 /// As tokens of IAM: a new connection has a new one.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_password_is_loaded_for_each_connection() {
     static LOADED: AtomicU32 = AtomicU32::new(0);
     let mut server =
@@ -165,7 +158,6 @@ async fn a_password_is_loaded_for_each_connection() {
 
 /// Somebody has changed it since it was loaded. The function takes longer than a connection may, and longer than a call.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_of_its_own() {
     static LOADED: AtomicU32 = AtomicU32::new(0);
     let server = Server::redis(&["--user", "orders", "on", ">new", "~*", "+@all"]);
@@ -178,35 +170,37 @@ async fn a_password_that_is_refused_is_loaded_once_more_and_loading_has_a_time_o
     assert_eq!(LOADED.load(Ordering::Relaxed), 2);
     let wrong = RedisStore::builder(&url);
     let wrong = wrong.password(async || Ok::<_, std::io::Error>("s3cr3t".to_owned()));
-    unknown(one(&wrong.build().unwrap(), claim(2, 1), 60_000).await, StoreErrorKind::Denied, false);
+    unknown(
+        one(&wrong.build().unwrap(), claim(2, 1), in_secs(60)).await,
+        StoreErrorKind::Denied,
+        false,
+    );
     let slow = RedisStore::builder(&url).connect_timeout(Duration::from_millis(500));
     let slow = slow.password(async || {
         tokio::time::sleep(Duration::from_millis(1100)).await;
         Ok::<_, std::io::Error>("new".to_owned())
     });
     let slow = slow.build().unwrap();
-    let late = one(&slow, claim(3, 1), 500).await;
+    let late = one(&slow, claim(3, 1), within(500)).await;
     let text = unknown(late, StoreErrorKind::Unavailable, false).to_string();
     assert!(text.contains("`password` has not returned for"), "{text}");
     wrote(&slow, claim(3, 1)).await;
 }
 
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn each_database_and_each_prefix_has_its_own_records() {
     let server = Server::redis(&[]);
     let other = RedisStore::new(&format!("{}/3", server.url())).unwrap();
     let prefixed = server.builder().prefix("other*:").build().unwrap();
     for store in [server.store(), other, prefixed] {
         wrote(&store, claim(1, 1)).await;
-        let page = lambda_idempotency_core::browse::Browse::count(&store, soon()).await;
+        let page = lambda_idempotency_core::browse::Browse::count(&store, in_secs(60)).await;
         assert_eq!(page.unwrap(), 1);
     }
 }
 
 /// The files of `tls` are a root certificate made for these tests, and a server's of it for `localhost`.
 #[tokio::test]
-#[ignore = "needs redis-server: bash tests/run redis"]
 async fn tls_checks_the_server_with_the_certificates_that_are_trusted() {
     let tls = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/redis/tls/");
     let file = |name: &str| format!("{tls}{name}");
@@ -225,7 +219,7 @@ async fn tls_checks_the_server_with_the_certificates_that_are_trusted() {
     let store = trusting("localhost").build().unwrap();
     store.check().await.unwrap();
     wrote(&store, claim(1, 1)).await;
-    assert!(server.store().read(&[key(1)], soon()).await[0].as_ref().unwrap().is_some());
+    assert!(server.store().read(&[key(1)], in_secs(60)).await[0].as_ref().unwrap().is_some());
 
     // Another name than that in the certificate, and a certificate that nobody trusts here.
     let renamed = trusting("127.0.0.1").build().unwrap();
@@ -233,15 +227,6 @@ async fn tls_checks_the_server_with_the_certificates_that_are_trusted() {
     for store in [renamed, stranger] {
         let error = store.read(&[key(1)], within(500)).await.pop().unwrap().unwrap_err();
         assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Unavailable, false));
-    }
-}
-
-#[test]
-fn certificates_that_are_none_are_refused() {
-    for pem in ["", "-----BEGIN CERTIFICATE-----\ns3cr3t\n-----END CERTIFICATE-----\n"] {
-        let error =
-            RedisStore::builder("rediss://cache").root_certificates(pem).build().unwrap_err();
-        assert!(matches!(error, RedisConfigError::UnfitCertificates), "{error:?}");
     }
 }
 
