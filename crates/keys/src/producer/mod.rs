@@ -50,7 +50,7 @@ pub use crate::{
     IntoPayloadPath, Key, KeyFormat, KeyPath, PayloadPath, Secret, SecretError, payload,
 };
 
-use std::{cell::LazyCell, sync::Arc};
+use std::{cell::LazyCell, fmt, sync::Arc};
 
 use serde::Serialize;
 
@@ -61,11 +61,19 @@ use crate::{Document, DocumentError, FieldSet, Scope, SelectionError};
 /// Pass it the *payload*: the body of an SQS message, the message of an SNS notification, the
 /// `detail` of an EventBridge event, the data of a Kinesis or Kafka record. Do not pass the
 /// envelope that AWS adds.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Producer {
     operation: Arc<str>,
     tenant: Option<Arc<str>>,
     keys: Arc<Keys>,
+}
+
+/// The id of a tenant may be that of a person.
+impl fmt::Debug for Producer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Producer");
+        shown.field("operation", &self.operation).field("keys", &self.keys).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
