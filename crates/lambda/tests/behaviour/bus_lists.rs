@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::{
     metrics::Lines,
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, bus_event, diagnostic, event_id, without},
 };
 

@@ -8,7 +8,7 @@ use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{Noted, World, batch, in_child, order, serve},
 };
 

@@ -18,7 +18,7 @@ use lambda_idempotency_core::clock::Clock as _;
 
 use crate::{
     diverting_failures::{Aside, index},
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, batch, ids, order, serve},
 };
 

@@ -5,7 +5,7 @@ use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 use lambda_idempotency::{ConfigError, Idempotency, Operation, source::Sqs};
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, batch, in_child, order},
 };
 

@@ -5,7 +5,7 @@ use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, batch, order, with_body},
 };
 

@@ -46,8 +46,7 @@ mod run_results;
 mod s3;
 mod samples;
 mod secrecy;
-mod secrets;
-mod secrets_capture;
+
 mod several_sources;
 mod spans;
 mod sqs;

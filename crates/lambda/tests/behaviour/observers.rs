@@ -17,7 +17,7 @@ use lambda_idempotency_testkit::faults::Fault;
 use serde_json::Value;
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, batch, order},
 };
 

@@ -11,7 +11,7 @@ use lambda_idempotency_core::clock::Clock as _;
 use serde_json::{Value, json};
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{QUEUE, World, batch, bus_event, event_id, notification, order, sample, serve},
 };
 

@@ -15,7 +15,7 @@ use lambda_idempotency::{
 };
 
 use crate::{
-    secrets_capture::Captured,
+    capture::Captured,
     support::{World, charges, post, request},
 };
 

@@ -8,6 +8,9 @@ mod caller_requests;
 mod callers;
 mod callers_by_iam;
 mod calls;
+#[path = "../behaviour/secrecy/capture.rs"]
+#[allow(dead_code, reason = "shared with `behaviour`, which uses all of it")]
+mod capture;
 mod events;
 mod inspection;
 mod keys;
@@ -17,8 +20,5 @@ mod other_services;
 mod responses;
 mod sameness;
 mod secrets;
-#[path = "../behaviour/secrets_capture.rs"]
-#[allow(dead_code, reason = "shared with `behaviour`, which uses all of it")]
-mod secrets_capture;
 mod support;
 mod verifying;
