@@ -13,7 +13,7 @@ use lambda_idempotency::{
 use serde_json::{Value, json};
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{Unserializable, World, batch, order},
 };
 

@@ -44,7 +44,9 @@ async fn corrupt(store: &Results<MemoryStore>) -> String {
     let error = get(store).await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Corrupt);
     match put(store, &completed("2")).await {
-        Verdict::Found(Some(own)) => assert_eq!(own.result, completed("2").result, "its own record"),
+        Verdict::Found(Some(own)) => {
+            assert_eq!(own.result, completed("2").result, "its own record")
+        }
         Verdict::Unknown(error) => {
             assert_eq!(error.kind(), StoreErrorKind::Corrupt);
             assert!(!error.may_have_applied());

@@ -146,7 +146,8 @@ async fn a_result_that_was_removed_counts_as_not_kept() {
 /// The answer to the completion is lost, and the completion that the worker finds then has a result that cannot be read now.
 /// The worker has its result, and the process answers others with it.
 #[tokio::test]
-async fn a_completion_whose_answer_was_lost_answers_others_of_the_process_although_it_cannot_be_read() {
+async fn a_completion_whose_answer_was_lost_answers_others_of_the_process_although_it_cannot_be_read()
+ {
     let (bucket, records) = (Bucket::new(), FaultyStore::new(MemoryStore::new()));
     records.inject(StoreFault::lose_answer().that_writes(Status::Completed));
     let (is_down, completed) = (bucket.clone(), |write: &Write| {
