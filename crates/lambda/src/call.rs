@@ -202,7 +202,7 @@ impl Invoked {
         if is_cause { delivered.in_trace_of_invocation() } else { delivered }
     }
 
-    /// What a call knows of it that gets its payload in another way.
+    /// The invocation alone, for a call that gets its payload in another way.
     pub(crate) fn without_record(self: Arc<Self>) -> Delivered {
         Delivered::by(self).in_trace_of_invocation()
     }

@@ -48,7 +48,7 @@ pub(crate) fn invocation_deadline(
 
 fn is_possible(deadline: Timestamp, now: Timestamp, read: Read, longest: Duration) -> bool {
     let is_past_possible = match read {
-        // One that is past would start nothing, at each delivery. If clocks differ, an unknown one does more.
+        // A deadline that is past would start nothing, at each delivery. If clocks differ, an unknown one does more.
         Read::AtStart => deadline > now,
         Read::Within => now.since(deadline) <= longest + SKEW,
     };

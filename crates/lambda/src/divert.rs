@@ -46,7 +46,7 @@ pub(crate) fn end_of_work(
 }
 
 /// The call of a sink, for a record and its copies.
-struct Call<'a> {
+struct SinkCall<'a> {
     sink: &'a Sink,
     reason: DivertReason,
     id: String,
@@ -106,7 +106,7 @@ impl<'a> Sinks<'a> {
         let mut running = stream::iter(calls.collect::<Vec<_>>()).buffer_unordered(AT_ONCE);
         let mut taken = HashSet::new();
         while let Some(call) = running.next().await {
-            taken.extend(call.iter().flat_map(Call::positions));
+            taken.extend(call.iter().flat_map(SinkCall::positions));
         }
         taken
     }
@@ -114,10 +114,10 @@ impl<'a> Sinks<'a> {
     /// Returns the call if the sink has taken the record.
     async fn call_one(
         &self,
-        call: Call<'a>,
+        call: SinkCall<'a>,
         records: &[Record<'_>],
         rounds_left: usize,
-    ) -> Option<Call<'a>> {
+    ) -> Option<SinkCall<'a>> {
         let result = self.divert(&call, records.get(call.first)?, rounds_left).await;
         for record in call.positions().filter_map(|at| records.get(at)) {
             self.log(record, &call, &result);
@@ -126,8 +126,8 @@ impl<'a> Sinks<'a> {
     }
 
     /// The calls for these outcomes, one for each record and its copies.
-    fn calls(&self, records: &[Record<'_>], outcomes: &[Outcome]) -> Vec<Call<'a>> {
-        let mut calls: Vec<Call<'a>> = Vec::new();
+    fn calls(&self, records: &[Record<'_>], outcomes: &[Outcome]) -> Vec<SinkCall<'a>> {
+        let mut calls: Vec<SinkCall<'a>> = Vec::new();
         let mut by_id = HashMap::new();
         for (first, (record, outcome)) in records.iter().zip(outcomes).enumerate() {
             let Some((sink, reason)) = self.route.settings.sink_for(outcome) else { continue };
@@ -145,7 +145,7 @@ impl<'a> Sinks<'a> {
                 Some(call) => call.copies.push(first),
                 None => {
                     let key_hash = keyed.map(|keyed| keyed.key.hash().to_owned());
-                    calls.push(Call { sink, reason, id, key_hash, first, copies: Vec::new() });
+                    calls.push(SinkCall { sink, reason, id, key_hash, first, copies: Vec::new() });
                 }
             }
         }
@@ -181,7 +181,7 @@ impl<'a> Sinks<'a> {
     /// Calls the sink. One round of calls, of `rounds_left`, has its share of the time.
     async fn divert(
         &self,
-        call: &Call<'_>,
+        call: &SinkCall<'_>,
         record: &Record<'_>,
         rounds_left: usize,
     ) -> Result<(), NotTaken> {
@@ -208,7 +208,7 @@ impl<'a> Sinks<'a> {
     }
 
     /// Says that a record was diverted, or why not.
-    fn log(&self, record: &Record<'_>, call: &Call<'_>, result: &Result<(), NotTaken>) {
+    fn log(&self, record: &Record<'_>, call: &SinkCall<'_>, result: &Result<(), NotTaken>) {
         let Some(log) = self.engine.log() else { return };
         macro_rules! event {
             ($($said:tt)*) => {
@@ -244,7 +244,7 @@ impl<'a> Sinks<'a> {
     }
 }
 
-impl Call<'_> {
+impl SinkCall<'_> {
     fn positions(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.first).chain(self.copies.iter().copied())
     }

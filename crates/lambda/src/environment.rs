@@ -1,4 +1,4 @@
-//! What the environment variables say about the function as a whole: its application, its log, and that it is not protected.
+//! The environment variables of the function as a whole: its application, its log, and that it is not protected.
 
 use std::{
     env::{self, VarError},

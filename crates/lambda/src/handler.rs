@@ -28,7 +28,7 @@ mod sealed {
 
 use sealed::Internal;
 
-/// What a handler gets: every type that owns its data, is `Send` and can be deserialized.
+/// The payload of a handler: every type that owns its data, is `Send` and can be deserialized.
 ///
 /// Where the payload is the text of a producer (SQS body, SNS message, data of Kinesis, Kafka and brokers), every type whose
 /// `Deserialize` asks for a string and accepts the text gets it exactly, whether it happens to be JSON or not: a `String`, a
@@ -88,8 +88,8 @@ where
 /// # }
 /// ```
 ///
-/// What a closure holds is cloned for each record; clients of the AWS SDK are cheap to clone, and what is not `Clone` belongs
-/// into an `Arc`.
+/// A closure is cloned for each record, with all that it holds; clients of the AWS SDK are cheap to clone, and a value that is
+/// not `Clone` belongs into an `Arc`.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The caller of a [direct
 /// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded unless
@@ -111,8 +111,8 @@ pub trait Handler<T, R>: HandlerFunction<T, R> + Clone + Send + Sync + 'static {
     fn call_once(self, payload: T, call: Call, sealed: Internal) -> BoxFuture<'static, R>;
 }
 
-// What the compiler says of a handler whose future is not `Send`, or that is not `Clone`, names the value that is not: so
-// these bounds are not a part of the trait below.
+// These bounds are not a part of the trait below, because the compiler then names the value of a future that is not `Send`,
+// and of a closure that is not `Clone`.
 impl<F, T, R> Handler<T, R> for F
 where
     F: HandlerFunction<T, R, Running: Send + 'static> + Clone + Send + Sync + 'static,
@@ -145,7 +145,7 @@ where
     }
 }
 
-/// What a handler returns: a `Result` whose value can be serialized, and whose error converts to a [`Failure`]. It is a
+/// The result of a handler: a `Result` whose value can be serialized, and whose error converts to a [`Failure`]. It is a
 /// sealed trait so that the compiler can explain what is expected where a handler returns another type.
 #[diagnostic::on_unimplemented(
     message = "a handler cannot return `{Self}`",
@@ -179,7 +179,7 @@ impl<R: Serialize + 'static, E: Into<Failure> + 'static> HandlerResult for Resul
     }
 }
 
-/// What a handler of [`keep_result`] returns.
+/// The result of a handler of [`keep_result`].
 #[derive(Debug)]
 pub struct KeptResult<R>(R);
 
@@ -194,7 +194,7 @@ impl<R: HandlerResult> HandlerResult for KeptResult<R> {
     }
 }
 
-/// What a function of [`Idempotency::run`](crate::Idempotency::run) returns, if it is `Ok`: a type that implements
+/// The result of a function of [`Idempotency::run`](crate::Idempotency::run), if it is `Ok`: a type that implements
 /// `serde::Serialize` and `serde::de::DeserializeOwned`, because the store keeps it for later calls.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the result of `run`",

@@ -59,7 +59,7 @@
 //!
 //! # Two sources of one operation
 //!
-//! What was done for one source is not done again for the other. A source whose payloads have the key at another place
+//! Work that was done for one source is not done again for the other. A source whose payloads have the key at another place
 //! has a path of its own:
 //!
 //! ```
@@ -467,7 +467,7 @@ pub mod keys {
     };
 }
 
-/// What is reported: the outcome of each delivery, each call of the store, and the end of each invocation; and what some
+/// Reports: the outcome of each delivery, each call of the store, and the end of each invocation; and what some
 /// [outcomes](Outcome) hold.
 ///
 /// An [`Observer`](observe::Observer) of your own is added with [`Idempotency::with_observer`].
@@ -484,7 +484,7 @@ pub mod observe {
     pub use crate::metrics::CloudWatchMetrics;
 }
 
-/// What an [`Operation`] does where a delivery is not processed, beside its [`Mode`].
+/// Policies: how an [`Operation`] goes on where a delivery is not processed, beside its [`Mode`].
 pub mod policy {
     pub use lambda_idempotency_core::policy::{Lease, OnConflict, OnOutage, OnTimeout};
 

@@ -10,7 +10,7 @@ use lambda_idempotency_core::policy::Mode;
 
 use crate::{error::ConfigError, operation::prepare::modes_agree};
 
-/// What is not an event source, and uses the name of an operation.
+/// An entry point that is not an event source, and uses the name of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
     /// `Idempotency::http`.
@@ -41,7 +41,7 @@ const MAX_RUN_NAMES: usize = 1000;
 pub(crate) struct HandlerType {
     id: TypeId,
     name: &'static str,
-    /// Whether two handlers of this type do the same. Those without a size do, such as functions and closures that capture
+    /// Whether two handlers of this type do the same. Types without a size do, such as functions and closures that capture
     /// nothing: they are what their type says. Others hold something that may differ.
     is_whole: bool,
 }
@@ -83,7 +83,7 @@ enum Use {
 }
 
 impl Names {
-    /// Those of the process where Lambda runs it, because its operations share a table. Elsewhere
+    /// The names of the process where Lambda runs it, because its operations share a table. Elsewhere
     /// those of one `Idempotency`: the tests of a process have their own store and handlers
     /// under the same names.
     pub(crate) fn of_process() -> Self {

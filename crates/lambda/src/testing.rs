@@ -85,7 +85,7 @@ const REPORTED: &str = "IDEMPOTENCY_REPORT_EFFECTS";
 /// ```
 pub fn effect(call: &Call, name: &str) {
     if std::env::var(REPORTED).is_ok_and(|value| value == "1") {
-        // Who tests the function reads this line; nobody else does, so a failure to write it has no consequence. One
+        // The program that tests the function reads this line, and nobody else, so a failure to write it has no consequence. One
         // write for the line: a process that is killed has written all of it or nothing.
         let _ = std::io::stderr().write_all(line(call, name).as_bytes());
     }

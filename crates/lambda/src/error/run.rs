@@ -197,9 +197,9 @@ pub enum InvocationError {
          handles {expected}; add the source, or a handler for other events with `.otherwise(..)`"
     )]
     UnknownEvent {
-        /// What the function handles.
+        /// The sources that the function handles.
         expected: String,
-        /// What the event is, as a clause.
+        /// The event's kind, as a clause.
         found: String,
     },
     /// An answer cannot be written as JSON, or an event cannot be read.
@@ -227,7 +227,7 @@ pub enum InvocationError {
     Otherwise(Failure),
 }
 
-/// What cannot be represented as JSON.
+/// A value that cannot be represented as JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotJson {

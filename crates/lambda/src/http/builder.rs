@@ -13,7 +13,7 @@ use lambda_idempotency_keys::{IntoPayloadPath, KeyPath};
 use super::{caller::Callers, kept};
 use crate::operation::Prepared;
 
-/// What a layer needs besides its operation: where requests have their key, whose request it is,
+/// The settings of a layer besides its operation: where requests have their key, whose request it is,
 /// and which requests and responses it is for. Given to
 /// [`Idempotency::http`](crate::Idempotency::http).
 ///
@@ -277,7 +277,7 @@ impl<K> Http<K> {
     }
 
     /// Headers that belong to one exchange and not to the work, such as `x-request-id` or those of rate limits: replays do not
-    /// have them. Those that concern a connection (`connection`, `transfer-encoding`, ...) and `date` are never replayed.
+    /// have them. Headers of a connection (`connection`, `transfer-encoding`, ...) and `date` are never replayed.
     /// Default: all others are.
     ///
     /// ```
@@ -291,7 +291,7 @@ impl<K> Http<K> {
     }
 }
 
-/// What a layer was given.
+/// The settings that a layer was given.
 #[derive(Clone)]
 pub(super) struct Options {
     pub(super) keys: KeyPlace,

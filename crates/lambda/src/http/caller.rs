@@ -225,7 +225,7 @@ fn escaped(value: &[u8]) -> String {
     value.escape_ascii().to_string()
 }
 
-/// What the authorizer verified.
+/// The answer of an authorizer.
 pub(super) enum Verified {
     Caller(Caller),
     /// It accepted the request, but does not name the caller.
@@ -234,7 +234,7 @@ pub(super) enum Verified {
     Nothing,
 }
 
-/// What the authorizer of the API or of the function URL, or the auth policy of VPC Lattice verified.
+/// The identity that the authorizer of the API or of the function URL, or the auth policy of VPC Lattice, verified.
 pub(super) fn verified(request: &Request) -> Result<Verified, UnknownCaller> {
     match request.request_context_ref() {
         Some(RequestContext::ApiGatewayV1(v1)) => payload_v1(v1, request),

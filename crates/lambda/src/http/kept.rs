@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 /// The header that distinguishes a replay from the first response.
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// What replays do with the cookies that a response sets.
+/// Whether replays set the cookies of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cookies {
     /// A replay sets them again.

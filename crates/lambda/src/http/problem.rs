@@ -32,7 +32,7 @@ const TYPES: &str =
 /// finish long before their lease ends.
 const LONGEST_WAIT: u64 = 2;
 
-/// What is the same of each problem of a kind.
+/// The parts that all problems of a kind share.
 struct ProblemKind {
     status: StatusCode,
     /// The anchor in the page that explains it.
@@ -234,7 +234,7 @@ impl<E> HandlerError<E> {
         self.error
     }
 
-    /// What the engine gets.
+    /// The failure, for the engine.
     pub(super) fn failure(&self) -> Failure {
         self.failure.clone()
     }

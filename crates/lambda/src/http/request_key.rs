@@ -31,11 +31,11 @@ pub(super) struct RequestKey {
     pub(super) cookies: Cookies,
 }
 
-/// What is compared between two requests with one key.
+/// The parts of two requests with one key that are compared.
 pub(super) enum Compared {
-    /// What they ask for, and the part of the body that an expression selects.
+    /// Their target, and the part of the body that an expression selects.
     Selection { target: String },
-    /// What they ask for, and the whole body.
+    /// Their target, and the whole body.
     Whole(Fingerprint),
 }
 
@@ -117,7 +117,7 @@ impl LayerSettings {
         if is_own && !self.operation.is_of_powertools() { Cookies::Kept } else { Cookies::Dropped }
     }
 
-    /// What must agree between two requests with one key: what they ask for, and the whole body or
+    /// The fingerprint of a request, which two requests with one key share: its target, and the whole body or
     /// the part that the operation's fingerprint selects. A Powertools fingerprint stays as
     /// Powertools writes it.
     pub(super) fn fingerprint(
@@ -167,7 +167,7 @@ pub(super) fn of_body(rejection: Rejection) -> Rejection {
 /// The longest key, in characters.
 const MAX_CHARACTERS: usize = 255;
 
-/// What is wrong with the header.
+/// A mistake in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 enum HeaderError {
     #[error("it occurs more than once")]

@@ -35,7 +35,7 @@ fn path(request: &Request) -> &str {
     sent.or(raw).unwrap_or_else(|| request.uri().path())
 }
 
-/// What a request asks for. It is always compared.
+/// The target of a request: method, host, path and query. It is always compared.
 pub(super) fn target(request: &Request, format: &KeyFormat) -> String {
     let uri = request.uri();
     let mut target = format.digest(b"lambda-idempotency http target 2");

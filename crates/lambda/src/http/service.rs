@@ -48,7 +48,7 @@ pub struct HttpService<S> {
     settings: Arc<LayerSettings>,
 }
 
-/// What the service returned.
+/// The response of the service.
 type Returning<E> = Bypass<Result<Response<Body>, HandlerError<E>>>;
 
 impl<S> HttpService<S> {
@@ -167,7 +167,7 @@ impl LayerSettings {
             .map_err(|_| self.unknown(&UnknownCaller::VerifyPanicked))
     }
 
-    /// The handler's call. What it returns goes into `returning`, and the engine gets only the JSON to
+    /// The handler's call. Its response goes into `returning`, and the engine gets only the JSON to
     /// keep.
     fn job<'j, S, B>(
         &self,

@@ -59,7 +59,7 @@ impl Idempotency {
     /// remembers. Where that matters, do not free the key: make what distinguishes the new work, such as the number of
     /// the attempt to order, a part of it.
     ///
-    /// Of an operation in [optimistic mode](crate::Mode::Optimistic), free a key no earlier than 15 minutes after the work
+    /// In [optimistic mode](crate::Mode::Optimistic), free a key no earlier than 15 minutes after the work
     /// was done: until then, a request of another attempt may still be under way, and the record is what excludes it.
     ///
     /// # Errors

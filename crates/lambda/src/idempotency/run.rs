@@ -118,7 +118,7 @@ impl Idempotency {
         }
     }
 
-    /// What does not depend on the types of the function.
+    /// The part of a call that does not depend on the types of the function.
     fn prepared_run<P>(
         &self,
         operation: &Operation,
@@ -229,7 +229,7 @@ where
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Run<R> {
-    /// What the function returned, now or earlier.
+    /// The function's result, now or earlier.
     pub result: R,
     /// Whether an earlier call returned it.
     pub replayed: bool,
@@ -337,7 +337,7 @@ pub(crate) fn work<'a>(
     }
 }
 
-/// What the caller gets for this outcome. `value` is what the function returned in this call.
+/// The caller's result for this outcome. `value` is the function's result in this call.
 pub(crate) fn answer<R: DeserializeOwned>(
     outcome: Option<Outcome>,
     value: Option<R>,

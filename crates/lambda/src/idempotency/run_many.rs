@@ -33,8 +33,8 @@ impl Idempotency {
     /// The payloads are one batch: their keys are claimed together, up to 25 in a request to DynamoDB, and what functions
     /// return at the same time is completed together. Sixteen functions run at a time, or
     /// as many as the [context](RunContext::with_concurrency) says. A function whose payload fails does not
-    /// keep the others from running. Of payloads with one key, one runs and the others get its result, as
-    /// [replayed](Run::replayed). What cannot start before the deadline of the context ends as
+    /// keep the others from running. Where several payloads have one key, one runs and the others get its result, as
+    /// [replayed](Run::replayed). A call that cannot start before the deadline of the context ends as
     /// [`OutOfTime`](RunError::OutOfTime).
     ///
     /// ```

@@ -98,7 +98,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a record in which the [`key`](Self::key) expression finds no key or, without an expression, that
+    /// The treatment of a record in which the [`key`](Self::key) expression finds no key or, without an expression, that
     /// has no default key. Default: [`OnMissingKey::Return`], it is a bad record.
     ///
     /// ```

@@ -133,7 +133,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a delivery while another worker holds its key. The default depends on the
+    /// The treatment of a delivery while another worker holds its key. The default depends on the
     /// source: [`OnConflict::Return`] for SQS, whose queue delivers the message again (also to a pipe), and for HTTP
     /// requests and [`run`](crate::Idempotency::run), whose callers get an error;
     /// [`OnConflict::Wait`] for all other sources, which retry only a few times or deliver nothing
@@ -152,7 +152,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a key whose handler was stopped shortly before the invocation's deadline.
+    /// The treatment of a key whose handler was stopped shortly before the invocation's deadline.
     /// Its effect may still happen. Default: [`OnTimeout::Return`], a later delivery calls the
     /// handler again once the lease has expired.
     ///
@@ -168,7 +168,7 @@ impl Operation {
         self.changed()
     }
 
-    /// What happens to a record whose key cannot be claimed because the store does not answer.
+    /// The treatment of a record whose key cannot be claimed because the store does not answer.
     /// Default: [`OnOutage::Return`], it returns to its source.
     ///
     /// ```

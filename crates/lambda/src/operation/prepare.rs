@@ -83,7 +83,7 @@ impl Operation {
         Ok(spec.compile(fingerprint)?)
     }
 
-    /// What makes the keys of two sources of one operation differ always, if something does.
+    /// The setting that makes the keys of two sources of one operation differ always, if there is one.
     pub(crate) fn differs(&self, other: &Self) -> Option<&'static str> {
         if self.keys.powertools_settings() != other.keys.powertools_settings() {
             Some("powertools")

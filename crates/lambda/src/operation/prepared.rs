@@ -94,7 +94,7 @@ impl ReadFields {
     }
 }
 
-/// What to do with a record in which the key expression finds no key or, without an expression, that has no default key.
+/// The treatment of a record in which the key expression finds no key or, without an expression, that has no default key.
 ///
 /// None is acknowledged without a call of the handler, since a mistake in the expression would lose them all. Records that
 /// are not for this function are left out by the event source mapping (`FilterCriteria`), the subscription or the rule.
