@@ -52,6 +52,7 @@ step_package() {
 step_clippy() {
     cargo clippy --workspace --all-targets --locked -- -D warnings
     cargo clippy --workspace --test elsewhere --test postgres --test redis --test stores --test with_powertools \
+        --bin lambda-idempotency --features lambda-idempotency-cli/all,lambda-idempotency-tests/servers \
         --locked -- -D warnings
     cargo clippy -p lambda-idempotency --lib --no-default-features --locked -- -D warnings
 }

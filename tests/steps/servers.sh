@@ -73,5 +73,6 @@ step_redis() {
 # `redis` install them.
 step_stores() {
     after test
-    some_tests cargo test --quiet --locked --workspace --test stores
+    some_tests cargo test --quiet --locked --workspace --test stores \
+        --features lambda-idempotency-cli/servers,lambda-idempotency-tests/servers
 }

@@ -2,7 +2,7 @@
 //!
 //! A second effect is accepted only with a cause that was observed on the execution itself: its process
 //! was killed before it logged a completion, the rig stopped it, it missed its deadline, or it logged
-//! that its completion was lost. Of the executions of an order that had an effect, at most one may lack
+//! that its completion was lost. At most one execution of an order that had an effect may lack
 //! such a cause.
 //!
 //! Where effects are in the transaction that completes their key, nothing is accepted: an order is placed once, and
@@ -14,10 +14,9 @@ use lambda_idempotency_local::Outcome;
 
 use crate::{
     Mode,
-    expected::Expected,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
-    schedule,
+    schedule::{self, Schedule},
     store::Row,
 };
 
@@ -146,7 +145,7 @@ fn committed(findings: &mut Findings, history: &History, number: usize, order: &
     }
 }
 
-/// No attempt repeats a step that was recorded when it began. One that is older may: it was stopped, and has lost its key.
+/// No attempt repeats a step that was recorded when it began. An older attempt may: it was stopped, and has lost its key.
 fn kept(findings: &mut Findings, history: &History, number: usize, order: &OrderHistory) {
     let attempts = || history.attempts_of(order);
     let answered = |a: &&Attempt| a.kept.is_some() && a.effects.is_empty();
@@ -315,6 +314,45 @@ fn trace(history: &History, order: &OrderHistory) -> Vec<String> {
         )
     };
     attempts.map(line).collect()
+}
+
+/// The messages of a run, and what they ask for.
+#[derive(Clone, Debug)]
+pub(crate) struct Expected {
+    /// How effects and completions are kept together.
+    pub(crate) mode: Mode,
+    /// Whether the function is a user's own: it may work without keys, without the library even, and fail after its effect.
+    pub(crate) is_users: bool,
+    pub(crate) orders: Vec<ExpectedOrder>,
+    /// The order of each message, in the order in which they were sent.
+    pub(crate) sequence: Vec<usize>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExpectedOrder {
+    /// One of its messages was sent: a run that is given up sends no more.
+    pub(crate) is_sent: bool,
+    /// It fails permanently.
+    pub(crate) is_doomed: bool,
+    /// Its message group or shard, where its source keeps an order.
+    pub(crate) group: Option<usize>,
+}
+
+impl From<&Schedule> for Expected {
+    fn from(schedule: &Schedule) -> Self {
+        let keeps_order = schedule.origin().keeps_order();
+        let orders = schedule.orders.iter().enumerate().map(|(number, order)| ExpectedOrder {
+            is_sent: true,
+            is_doomed: order.is_doomed(),
+            group: keeps_order.then(|| schedule.group(number)),
+        });
+        Self {
+            mode: schedule.mode,
+            is_users: schedule.is_of_a_users_function(),
+            orders: orders.collect(),
+            sequence: schedule.messages.iter().map(|message| message.order).collect(),
+        }
+    }
 }
 
 #[cfg(test)]

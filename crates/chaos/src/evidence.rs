@@ -10,28 +10,27 @@ use lambda_idempotency_local::{Disposition, Outcome, RecordLine};
 
 use crate::{
     Findings, Mode, Offence,
-    audit::audit,
-    expected::{Expected, ExpectedOrder},
+    audit::{Expected, ExpectedOrder, audit},
     history::{End, Ending, History},
     ledger::{Line, Step},
     schedule,
     store::Row,
 };
 
-/// What is known of a run.
+/// The evidence of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
     /// The orders, by their numbers.
     pub orders: Vec<EvidenceOrder>,
     /// The messages, in the order in which they were sent.
     pub messages: Vec<EvidenceMessage>,
-    /// What happened, in the order of time.
+    /// The observations, in the order of time.
     pub observed: Vec<Observed>,
     /// The keys of the store's records, and their statuses as DynamoDB has them.
     pub records: Vec<(String, String)>,
 }
 
-/// What an order asks of the function.
+/// The demands of an order on the function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EvidenceOrder {
     /// It fails permanently: each of its messages ends in a dead-letter queue.
@@ -58,11 +57,11 @@ pub struct EvidenceMessage {
 pub struct Observed {
     /// The sandbox, by a number.
     pub sandbox: u32,
-    /// What happened.
+    /// The observation.
     pub what: What,
 }
 
-/// What happened in a sandbox.
+/// An observation in a sandbox.
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// A handler started, or had its effect: a line of the ledger.
@@ -106,7 +105,7 @@ impl Evidence {
         audit(&self.expected(), &reading.history, &rows.collect::<Vec<_>>(), left)
     }
 
-    /// The messages that were neither acknowledged nor dead-lettered, by what was logged of them. What is logged in an
+    /// The messages that were neither acknowledged nor dead-lettered, by the log. A message that was logged in an
     /// invocation that did not answer is delivered again.
     pub fn unsettled(&self) -> impl Iterator<Item = &EvidenceMessage> {
         let mut done: HashSet<&str> = HashSet::new();
@@ -182,7 +181,7 @@ struct Reading<'a> {
     names: HashMap<&'a str, (usize, String)>,
     /// The orders whose handlers have started.
     started: HashSet<usize>,
-    /// Those that started for the first time in a sandbox since its last invocation ended.
+    /// The attempts that started for the first time in a sandbox since its last invocation ended.
     running: HashMap<u32, Vec<usize>>,
     /// Messages that were acknowledged with the result of another execution.
     answered: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! What an audit finds: effects, the causes of repeated ones, and violations.
+//! The findings of an audit: effects, the causes of repeated ones, and violations.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -55,7 +55,7 @@ pub struct Violation {
     pub trace: Vec<String>,
 }
 
-/// What the audit found.
+/// The findings of the audit.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct Findings {
@@ -63,7 +63,7 @@ pub struct Findings {
     pub effects: u64,
     /// Effects beyond the first of their key, by their accepted cause.
     pub doubled: BTreeMap<Cause, u64>,
-    /// Those among them that came after an effect with a higher fence: a system that compares
+    /// The effects among them that came after one with a higher fence: a system that compares
     /// `Call::fence()` would have refused them.
     pub stale: u64,
     /// Executions that collected an effect for their transaction, which was not applied: the handler or its process

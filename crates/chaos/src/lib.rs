@@ -21,11 +21,11 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings`, `mode`, `origin`, `fault`, `named` | the settings of a run |
+//! | `settings` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
-//! | `ledger`, `effects`, `history` | record what happened |
-//! | `expected`, `audit`, `report` | compare that with what the documentation guarantees |
+//! | `ledger`, `history` | record what happened |
+//! | `audit`, `report` | compare that with what the documentation guarantees |
 //! | `evidence` | the same audit of a run in an AWS account, from what is found there |
 //! | `store` | the store of the function, and what is in it |
 //! | `queues` | the sources that deliver the messages |
@@ -40,17 +40,11 @@
 
 mod audit;
 mod drive;
-mod effects;
 mod evidence;
-mod expected;
-mod fault;
 mod findings;
 mod history;
 mod injector;
 mod ledger;
-mod mode;
-mod named;
-mod origin;
 mod plan;
 mod processes;
 mod queues;
@@ -65,13 +59,10 @@ mod vary;
 
 pub use drive::run;
 pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
-pub use fault::FaultKind;
 pub use findings::{Cause, Findings, Violation};
 pub use history::Offence;
-pub use mode::Mode;
-pub use origin::Origin;
 pub use report::Report;
-pub use settings::Settings;
+pub use settings::{FaultKind, Mode, Origin, Settings};
 pub use template::Template;
 
 /// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
@@ -81,7 +72,7 @@ pub enum Error {
     /// The local Lambda or DynamoDB failed, or the function does not start.
     #[error(transparent)]
     Local(#[from] lambda_idempotency_local::Error),
-    /// What the rig itself needs cannot be used: its ledger.
+    /// The rig's own ledger cannot be used.
     #[error("cannot use {0}")]
     Rig(String),
     /// The function never reported an effect, so there is nothing to audit.

@@ -1,4 +1,4 @@
-//! What happens to the first execution of an order.
+//! The fate of the first execution of an order.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{FaultKind, Mode, Settings, ledger::Step, random::Random};
 
-/// What happens to the first execution of an order.
+/// The fate of the first execution of an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Plan {
     /// It is placed at once.

@@ -19,7 +19,7 @@ pub struct Report {
     pub processes: usize,
     /// How effects and completions were kept together.
     pub mode: Mode,
-    /// What delivered the messages.
+    /// The service that delivered the messages.
     pub source: Origin,
     /// The kinds of faults that were enabled.
     pub faults: Vec<FaultKind>,
@@ -47,7 +47,7 @@ pub struct Report {
     pub given_up: bool,
     /// Handlers started.
     pub executions: usize,
-    /// What the audit found.
+    /// The findings of the audit.
     #[serde(flatten)]
     pub findings: Findings,
     /// How often each fault was injected: processes signalled, deadlines missed, requests changed.

@@ -21,7 +21,7 @@ pub(crate) struct StoreFault {
     pub(crate) trouble: Trouble,
 }
 
-/// What goes wrong: for a number of requests, or for all requests during a time.
+/// A fault of the store: for a number of requests, or for all requests during a time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Trouble {
     Throttle {

@@ -119,7 +119,7 @@ impl Template {
         Ok(template)
     }
 
-    /// What delivers the messages.
+    /// The service that delivers the messages.
     #[must_use]
     pub fn origin(&self) -> Origin {
         self.origin

@@ -1,9 +1,8 @@
 //! Values that several subcommands take.
 
-use std::time::Duration;
-
 #[cfg(feature = "local")]
 use lambda_idempotency_local::Table;
+use std::time::Duration;
 
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use lambda_idempotency_local::Build;
 
-use crate::arguments::variable;
-use crate::failure::Failure;
+use crate::{arguments::variable, failure::Failure};
 
 #[derive(Args, Debug)]
 pub(crate) struct FunctionOptions {
@@ -39,7 +38,7 @@ pub(crate) struct FunctionOptions {
     pub(crate) env: Vec<(String, String)>,
 }
 
-/// What to do if the function cannot be built.
+/// The remedy if the function cannot be built.
 const REMEDY: &str = "Run this in the directory of the function's package, or name its package or binary with `--package NAME`
   or `--bin NAME`, or give a built binary with `--binary PATH`.";
 

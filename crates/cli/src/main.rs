@@ -1,25 +1,23 @@
 //! `lambda-idempotency`: makes events, shows their keys, runs a function locally, tests it under faults, and
 //! operates its table.
 //!
-//! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. Without the
-//! feature `local` there is no `invoke` and no `chaos`, without the feature `records` no `records`, and
-//! with the feature `prove` there is `prove`.
+//! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. `invoke` needs the
+//! feature `local`; `chaos`, `records` and `prove` need the features of their names. Without it, a command says so.
 
 #[cfg(any(feature = "local", feature = "records"))]
 mod arguments;
-#[cfg(feature = "local")]
+#[cfg(feature = "chaos")]
+mod audit;
+#[cfg(feature = "chaos")]
 mod chaos;
 mod completions;
 mod event;
 mod failure;
 #[cfg(feature = "local")]
 mod function;
-mod input;
 #[cfg(feature = "local")]
 mod invoke;
 mod keys;
-#[cfg(feature = "local")]
-mod progress;
 #[cfg(feature = "prove")]
 mod prove;
 #[cfg(feature = "records")]
@@ -48,14 +46,34 @@ enum Command {
     Event(event::Arguments),
     #[cfg(feature = "local")]
     Invoke(invoke::Arguments),
-    #[cfg(feature = "local")]
+    /// Deliver events to a real function on this machine (not compiled in)
+    #[cfg(not(feature = "local"))]
+    Invoke(LeftOut),
+    #[cfg(feature = "chaos")]
     Chaos(chaos::Arguments),
+    /// Run a real function under every fault (not compiled in)
+    #[cfg(not(feature = "chaos"))]
+    Chaos(LeftOut),
     #[cfg(feature = "prove")]
     Prove(prove::Arguments),
+    /// Prove in your own AWS account that no message is lost (not compiled in)
+    #[cfg(not(feature = "prove"))]
+    Prove(LeftOut),
     #[cfg(feature = "records")]
     Records(Box<records::Arguments>),
+    /// Look at the idempotency records of a store (not compiled in)
+    #[cfg(not(feature = "records"))]
+    Records(LeftOut),
     Completions(completions::Completions),
     Man(completions::Man),
+}
+
+/// The arguments of a command that is not compiled in.
+#[cfg(not(all(feature = "local", feature = "chaos", feature = "records", feature = "prove")))]
+#[derive(clap::Args)]
+struct LeftOut {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    _arguments: Vec<std::ffi::OsString>,
 }
 
 fn main() -> ExitCode {
@@ -64,12 +82,20 @@ fn main() -> ExitCode {
         Command::Event(arguments) => event::run(&arguments),
         #[cfg(feature = "local")]
         Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
-        #[cfg(feature = "local")]
+        #[cfg(not(feature = "local"))]
+        Command::Invoke(_) => Err(failure::left_out("`invoke`", "local")),
+        #[cfg(feature = "chaos")]
         Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
+        #[cfg(not(feature = "chaos"))]
+        Command::Chaos(_) => Err(failure::left_out("`chaos`", "chaos")),
         #[cfg(feature = "prove")]
         Command::Prove(arguments) => runtime::run(prove::run(arguments)),
+        #[cfg(not(feature = "prove"))]
+        Command::Prove(_) => Err(failure::left_out("`prove`", "prove")),
         #[cfg(feature = "records")]
         Command::Records(arguments) => runtime::run(records::run(*arguments)),
+        #[cfg(not(feature = "records"))]
+        Command::Records(_) => Err(failure::left_out("`records`", "records")),
         Command::Completions(arguments) => arguments.run(Cli::command()),
         Command::Man(arguments) => arguments.run(Cli::command()),
     };
@@ -88,7 +114,7 @@ mod tests {
         super::Cli::command().debug_assert();
     }
 
-    /// What a help text calls by its name in the library is called so there.
+    /// Names of the library in a help text are those of the library.
     #[test]
     fn names_of_the_library_in_help_are_public() {
         fn look(command: &mut clap::Command, names: &mut Vec<String>) {

@@ -1,10 +1,12 @@
 //! Runs asynchronous commands until they end or the user stops them.
 
 use std::{io, process::ExitCode, sync::atomic::Ordering, time::Duration};
+#[cfg(unix)]
+use std::{sync::LazyLock, task::Poll};
 
 use tokio::{runtime::Runtime, time::sleep};
 
-use crate::{failure::Failure, input::IS_WAITED_FOR};
+use crate::{failure::Failure, terminal::IS_WAITED_FOR};
 
 /// Runs a command to its end, or to the first signal: exit code 130.
 pub(crate) fn run(
@@ -43,19 +45,39 @@ fn runtime() -> io::Result<Runtime> {
 /// The exit code of a command that was stopped by a signal.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Completes when this process gets a signal to end.
+/// Completes when this process gets a signal to end, or its terminal is closed: the function that it runs, which has a
+/// process group of its own, would go on.
 pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = terminate.recv() => return,
-                _ = tokio::signal::ctrl_c() => return,
-            }
-        }
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+            SignalKind::quit(),
+        ];
+        let waited_for = kinds.into_iter().filter(|kind| !is_ignored(kind.as_raw_value()));
+        let mut signals: Vec<_> = waited_for.filter_map(|kind| signal(kind).ok()).collect();
+        std::future::poll_fn(|context| {
+            let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
+            if came { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
+    #[cfg(not(unix))]
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending::<()>().await;
     }
+}
+
+/// Whether this process was started with a signal ignored, as `nohup` does, where the system says so.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    static IGNORED: LazyLock<u64> = LazyLock::new(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+    });
+    u32::try_from(signal - 1).is_ok_and(|bit| IGNORED.checked_shr(bit).unwrap_or(0) & 1 == 1)
 }

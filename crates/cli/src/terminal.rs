@@ -1,6 +1,12 @@
-//! Writing to standard output: text that cannot control the terminal, and errors of writing that are told.
+//! Standard input and output: text that cannot control the terminal, and errors of reading and writing that are told.
 
-use std::io::{self, ErrorKind, Write as _};
+use std::{
+    io::{self, ErrorKind, Read as _, Write as _},
+    path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crate::failure::Failure;
 
 /// Prints a text and the end of its last line. A closed pipe is not an error; a full disk is.
 pub(crate) fn print(text: &str) -> io::Result<()> {
@@ -65,6 +71,30 @@ pub(crate) fn is_unsafe(letter: char) -> bool {
         '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
     );
     letter.is_control() || turns
+}
+
+const REMEDY: &str = "Name a file, or `-` for standard input. `lambda-idempotency event sqs --body '...' > event.json` makes an event.";
+
+/// Whether somebody is yet to write to standard input, or to close it.
+pub(crate) static IS_WAITED_FOR: AtomicBool = AtomicBool::new(false);
+
+/// The text of a file; `-` is standard input, which can be read once.
+pub(crate) fn read(path: &Path) -> Result<String, Failure> {
+    static IS_READ: AtomicBool = AtomicBool::new(false);
+    let failed =
+        |error| Failure::from(format!("cannot read {}: {error}", path.display())).remedy(REMEDY);
+    if path != Path::new("-") {
+        return std::fs::read_to_string(path).map_err(failed);
+    }
+    if IS_READ.swap(true, Ordering::Relaxed) {
+        return Err("standard input (`-`) is given more than once, and can be read once".into());
+    }
+    let mut text = String::new();
+    IS_WAITED_FOR.store(true, Ordering::Relaxed);
+    let read = std::io::stdin().read_to_string(&mut text);
+    IS_WAITED_FOR.store(false, Ordering::Relaxed);
+    read.map_err(failed)?;
+    Ok(text)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use tokio::process::Command;
 
 use crate::Error;
 
-/// Which function to build. What is left out follows from the directory, as with `cargo run`: its package, and that
+/// Which function to build. Names that are left out follow from the directory, as with `cargo run`: its package, and that
 /// package's only binary or its `default-run`; in the root of a workspace, a binary of any package.
 ///
 /// ```no_run
@@ -112,7 +112,7 @@ impl Build {
     }
 }
 
-/// What `cargo metadata` says of a workspace.
+/// The output of `cargo metadata` about a workspace.
 #[derive(Default, Deserialize)]
 struct Metadata {
     packages: Vec<Package>,

@@ -17,7 +17,7 @@ pub enum Error {
     Start {
         /// The binary.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// The function's process never asked for an event.
@@ -42,7 +42,7 @@ pub enum Error {
     /// The function could not be built, an event is not JSON, or the embedded DynamoDB refused something.
     #[error("{what}")]
     Failed {
-        /// What happened and what to do.
+        /// The failure and its remedy.
         what: String,
         /// The error behind it, if there is one.
         source: Option<Box<dyn std::error::Error + Send + Sync>>,

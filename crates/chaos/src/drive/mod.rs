@@ -1,9 +1,6 @@
 //! Carries out a run: serves the queues, the processes and the ledger in one loop.
 
-mod check;
 mod rig;
-mod settled;
-mod signals;
 
 use std::time::Instant;
 
@@ -12,8 +9,13 @@ use tokio::sync::mpsc::unbounded_channel;
 
 use self::rig::Rig;
 use crate::{
-    Error, Report, Settings, audit::audit, effects, expected::Expected, ledger::Ledger,
-    processes::start, schedule::Schedule, store::Store,
+    Error, Report, Settings,
+    audit::{Expected, audit},
+    history::{History, Offence},
+    ledger::{Ledger, Step, attempt},
+    processes::start,
+    schedule::{self, Schedule},
+    store::{Item, Store},
 };
 
 /// Runs until every message is acknowledged or dead-lettered, or no message was settled for
@@ -42,7 +44,7 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         return Err(rig.history.no_effects());
     }
     if settings.mode.commits() {
-        effects::read(&store.items()?, &mut rig.history);
+        read_effects(&store.items()?, &mut rig.history);
     }
     let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
     let injected = rig.injector.counts(&store);
@@ -78,4 +80,19 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     };
     local.shutdown().await;
     Ok(report)
+}
+
+/// The beginning of the key of an attempt's item.
+const ATTEMPT: &str = "attempt ";
+
+/// Adds the effects in these items of the table to the history.
+fn read_effects(items: &[Item], history: &mut History) {
+    for Item { id, placed } in items {
+        let line = id.strip_prefix(ATTEMPT).map(|of| attempt(Step::Effect, of.split(' ')));
+        match (line, schedule::number(id)) {
+            (Some(Some(line)), _) => history.committed(&line),
+            (None, Some(order)) => history.placed(order, *placed),
+            _ => history.offend(Offence::Ledger, format!("an unknown item in the table: {id}")),
+        }
+    }
 }

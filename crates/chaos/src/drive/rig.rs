@@ -1,4 +1,5 @@
-//! The loop of a run: receives messages, hands them to processes, and looks at what happens meanwhile.
+//! The loop of a run: receives messages, hands them to processes, looks at what happens meanwhile, and sends the signals that
+//! the plans of orders ask for.
 
 use std::{
     collections::HashSet,
@@ -6,17 +7,17 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use lambda_idempotency_local::Local;
+use lambda_idempotency_local::{Batch, Disposition, Invocation, Local};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::{
     Error, Settings,
-    history::History,
+    history::{End, History},
     injector::Injector,
-    ledger::{Ledger, Line},
-    plan::standstill,
-    queues::{Queues, Received},
-    schedule::Schedule,
+    ledger::{Ledger, Line, Step},
+    plan::{Plan, standstill},
+    queues::{self, Queues, Received},
+    schedule::{Schedule, order_of},
     store::Store,
 };
 
@@ -170,4 +171,94 @@ impl<'a> Rig<'a> {
 
 pub(super) fn request_id(nth: u64) -> String {
     format!("chaos-{nth:08}")
+}
+
+impl Rig<'_> {
+    pub(super) async fn ended(
+        &mut self,
+        received: &Received,
+        invocation: &Invocation,
+    ) -> Result<(), Error> {
+        // It may have answered from what another process did, whose effects have to be known then.
+        self.local.read_output().await;
+        // Lines read from here on belong to the process's next invocation, so read this one's first.
+        self.read()?;
+        let batch = &received.batch;
+        let pid = invocation.pid;
+        let stopped = self.injector.was_stopped(pid);
+        let end = self.injector.end_of(invocation);
+        if end == End::TimedOut {
+            self.injector.overran(pid, self.may_run_on(batch));
+        }
+        let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
+        self.history.ended(invocation, end, stopped, overran);
+        let before = self.history.settled.len();
+        let is_doomed = received.line == queues::Line::Doomed;
+        let dispositions = self.queues.settle(received, &invocation.result);
+        for ((id, _), disposition) in batch.records().zip(dispositions) {
+            self.look_up(id, disposition)?;
+            self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
+        }
+        if self.history.settled.len() > before {
+            self.moved = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Asks the store whether the order of an acknowledged message is placed, where effects are in transactions.
+    fn look_up(&mut self, message: Option<&str>, disposition: Disposition) -> Result<(), Error> {
+        let asks = self.settings.mode.commits() && disposition == Disposition::Done;
+        if let Some(order) = message.filter(|_| asks).and_then(order_of)
+            && !self.history.is_placed(order)
+        {
+            let times = self.store.placed(order)?;
+            self.history.placed(order, times);
+        }
+        Ok(())
+    }
+
+    /// Whether the plan of an order in this batch lets its process run on past the deadline.
+    fn may_run_on(&self, batch: &Batch) -> bool {
+        let orders = batch.records().filter_map(|(id, _)| order_of(id?));
+        let mut plans = orders.filter_map(|order| Some(&self.schedule.orders.get(order)?.plan));
+        plans.any(|plan| matches!(plan, Plan::Overrun { left_running: true, .. }))
+    }
+}
+
+impl Rig<'_> {
+    /// Adds an effect that a function reported on its output.
+    pub(super) fn effect(&mut self, line: &Line) {
+        let read = self.history.effect_alone(line);
+        self.signal_at(line, read);
+    }
+
+    /// Sends the signal that the plan asks for at the first line of this kind.
+    pub(super) fn signal_at(&mut self, line: &Line, read: Option<(usize, bool)>) {
+        let Some((order, true)) = read else { return };
+        let plan = self.schedule.orders.get(order).map(|order| &order.plan);
+        if let Some(Plan::Signalled { at, fault, .. }) = plan
+            && (*at == line.step || (*at, line.step) == (Step::Effect, Step::Collected))
+            && self.signalled.insert(order)
+        {
+            self.injector.signal(self.local, line.pid, *fault);
+        }
+    }
+
+    /// A user's function does not say when its handlers start, so a signal at the start comes some time after the
+    /// first delivery.
+    pub(super) fn signal_soon(&mut self, batch: &Batch) {
+        if self.settings.template.is_none() {
+            return;
+        }
+        for (id, _) in batch.records() {
+            let Some(number) = id.and_then(order_of) else { continue };
+            let plan = self.schedule.orders.get(number).map(|order| &order.plan);
+            if let Some(Plan::Signalled { at: Step::Start, fault, .. }) = plan
+                && self.signalled.insert(number)
+            {
+                let delay = Duration::from_millis(number as u64 * 7 % 40);
+                self.injector.signal_later(delay, request_id(self.invocations), *fault);
+            }
+        }
+    }
 }

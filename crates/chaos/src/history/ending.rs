@@ -18,7 +18,7 @@ pub(crate) struct Ending<'a> {
     /// The error that its caller got, if it got no response. That each record is returned, so that the pollers slow
     /// down, is not one.
     pub(crate) failed: Option<String>,
-    /// What the function logged of its records.
+    /// The function's lines about its records.
     pub(crate) records: &'a [RecordLine],
 }
 

@@ -1,8 +1,7 @@
-//! What happened in a run, from three sources: the ledger, the invocations and the queue.
+//! The course of a run, from three sources: the ledger, the invocations and the queue.
 
 mod ending;
 mod entries;
-mod offence;
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -15,8 +14,8 @@ use crate::{
 };
 
 pub(crate) use ending::Ending;
+pub use entries::Offence;
 pub(crate) use entries::{Attempt, Completion, Effect, End, Ended, OrderHistory};
-pub use offence::Offence;
 
 /// Everything that happened, in the order in which it was seen.
 #[derive(Debug, Default)]
@@ -35,7 +34,7 @@ pub(crate) struct History {
     pub(crate) offences: Vec<(Offence, String)>,
     /// The attempts of each process whose invocation has not ended.
     open: HashMap<u32, Vec<usize>>,
-    /// The last invocation of each process that gets no other: it has ended, or it runs on. What of it is seen after
+    /// The last invocation of each process that gets no other: it has ended, or it runs on. Its lines that are seen after
     /// that invocation is of that invocation.
     last: HashMap<u32, usize>,
     /// Counts ledger lines and ends of invocations: a higher number happened later.

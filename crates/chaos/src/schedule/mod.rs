@@ -5,18 +5,14 @@
 //! fails. The interleaving does *not* follow from them: which process gets which batch, and which fault
 //! a request meets.
 
-mod ids;
 mod order;
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use serde_json::{Value, json};
 
-use self::ids::id_at;
-pub(crate) use self::{
-    ids::{id, number, order_of},
-    order::Order,
-};
+use self::order::id_at;
+pub(crate) use self::order::{Order, id, number, order_of};
 use crate::{
     FaultKind, Mode, Origin, Settings, Template, plan::Plan, random::Random,
     store_faults::StoreFault, template::Sent,

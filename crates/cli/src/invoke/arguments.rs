@@ -1,13 +1,23 @@
-//! The arguments of `invoke`.
+//! The arguments of `invoke`, and what they name: events, and the function with its settings.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
-use lambda_idempotency_local::Table;
+use lambda_idempotency_local::{
+    Event, FunctionConfig, Local, LocalBuilder, Source, SqsConfig, Table, parse_event,
+};
+use serde_json::Value;
 
-use crate::arguments::{at_least, duration, table, time_to_work};
-use crate::function::FunctionOptions;
+use crate::{
+    arguments::{at_least, duration, table, time_to_work},
+    event::{self, Stamp},
+    failure::Failure,
+    function::FunctionOptions,
+    terminal,
+};
 
 /// Deliver events to a real function on this machine: no AWS account, no Docker
 ///
@@ -120,5 +130,82 @@ impl Arguments {
         let records = Some(records).filter(|_| self.store.is_none());
         let defaults = records.into_iter().chain([Table::new("orders", "orderId")]);
         defaults.filter(|table| !self.names(table)).chain(self.table.iter().cloned()).collect()
+    }
+}
+
+/// A local Lambda with the settings that the arguments ask for.
+pub(crate) fn local(arguments: &Arguments, binary: &Path) -> LocalBuilder {
+    let mut function = FunctionConfig::new(binary)
+        .timeout(arguments.timeout)
+        .env("ORDERS_TABLE", "orders")
+        // The user has the events on this machine, so error messages may show parts of them.
+        .env("IDEMPOTENCY_LOG_ERROR_MESSAGES", "1");
+    function = match &arguments.store {
+        Some(store) => function.env("IDEMPOTENCY_STORE", store),
+        None => function.env("IDEMPOTENCY_TABLE", "idempotency"),
+    };
+    if arguments.report.is_some() {
+        function = function.env("IDEMPOTENCY_REPORT_EFFECTS", "1");
+    }
+    for (name, value) in &arguments.function.env {
+        function = function.env(name, value);
+    }
+    let sqs = SqsConfig {
+        visibility: arguments.visibility,
+        batch_size: arguments.batch_size,
+        max_receive_count: arguments.max_receive_count,
+    };
+    let local = Local::builder(function)
+        .sandboxes(arguments.concurrency)
+        .sqs(sqs)
+        .retry_delays(arguments.retry_delays.clone());
+    arguments.tables().into_iter().fold(local, LocalBuilder::table)
+}
+
+/// Reads all events before anything is started, so that a wrong file name is reported at once.
+pub(crate) fn events(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
+    let mut events = Vec::new();
+    for path in &arguments.events {
+        let name = match path.to_str() {
+            Some("-") => "standard input".to_owned(),
+            _ => path.display().to_string(),
+        };
+        let event = parse_event(&name, &terminal::read(path)?)?;
+        if is_unnamed(&event) {
+            eprintln!("note: {name}: {UNNAMED}");
+        }
+        events.push(event);
+    }
+    let bodies = arguments.sqs_body.iter().map(|path| terminal::read(path));
+    let bodies = bodies.collect::<Result<Vec<_>, _>>()?;
+    if !bodies.is_empty() {
+        let event = event::event(event::Source::Sqs, &bodies, &mut Stamp::now(None))?;
+        events.push(parse_event("event", &event.to_string())?);
+    }
+    Ok(events)
+}
+
+/// Whether an event has an empty list of records, so that the function has nothing to log.
+pub(crate) fn is_empty(event: &Event) -> bool {
+    list(event).is_some_and(<[Value]>::is_empty)
+}
+
+const UNNAMED: &str = "no record in `Records` says which service it is from (`eventSource`; for SNS,
+      `EventSource`), so the event is delivered once, as a direct invocation. Add it to the records, or make the
+      event with `lambda-idempotency event sqs --body '...'`.";
+
+/// Whether an event looks like a batch, but does not say from which service.
+fn is_unnamed(event: &Event) -> bool {
+    let names = |record: &Value| {
+        ["eventSource", "EventSource"].iter().any(|name| record.get(name).is_some())
+    };
+    list(event).is_some_and(|records| !records.is_empty() && !records.iter().any(names))
+}
+
+/// The list `Records` of an event that was not recognised.
+fn list(event: &Event) -> Option<&[Value]> {
+    match event {
+        Event::Whole(Source::Direct, event) => Some(event.get("Records")?.as_array()?),
+        _ => None,
     }
 }

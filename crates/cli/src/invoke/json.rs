@@ -3,10 +3,7 @@
 use lambda_idempotency_local::{DeliveryReport, InvocationReport, InvocationResult, RecordReport};
 use serde_json::{Map, Value, json};
 
-use super::{
-    http,
-    totals::{Rows, Totals},
-};
+use super::report::{Rows, Totals, has_refused};
 
 /// The whole report as one document.
 pub(crate) fn document(report: &DeliveryReport, tables: &[Rows], is_whole: bool) -> Value {
@@ -15,7 +12,7 @@ pub(crate) fn document(report: &DeliveryReport, tables: &[Rows], is_whole: bool)
         tables.iter().map(|rows| (rows.table.name().to_owned(), json!(rows.items))).collect();
     json!({
         "version": 1,
-        "complete": is_whole && report.is_complete() && !http::has_refused(report),
+        "complete": is_whole && report.is_complete() && !has_refused(report),
         "summary": {
             "deliveries": totals.deliveries,
             "executed": totals.executed,

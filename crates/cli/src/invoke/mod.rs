@@ -1,30 +1,27 @@
 //! `lambda-idempotency invoke`: deliver events to a real function, on this machine.
 
 mod arguments;
-mod events;
-mod function;
-mod http;
 mod json;
 mod output;
-mod problems;
 mod report;
-mod summary;
-mod totals;
 
-use std::process::ExitCode;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
-
-use lambda_idempotency_local::{DeliveryReport, EffectLine, Error, Event, Local, OutputLine};
+use std::{
+    process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    time::Instant,
+};
 
 pub(crate) use arguments::Arguments;
-
-use crate::failure::Failure;
-use crate::report::{StoryEffect, table};
-use crate::runtime::{INTERRUPTED, interrupted};
-use crate::terminal::{document, print, printable};
+use lambda_idempotency_local::{DeliveryReport, EffectLine, Error, Event, Local, OutputLine};
 use output::Output;
-use totals::Rows;
+use report::{Rows, has_refused, is_silent, problem_lines, summary};
+
+use crate::{
+    failure::Failure,
+    report::{StoryEffect, table},
+    runtime::{INTERRUPTED, interrupted},
+    terminal::{document, print, printable},
+};
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
@@ -53,7 +50,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     } else {
         show(&arguments, &report, &tables)?;
         // An empty batch has no records of which the function could log something.
-        if is_whole && summary::is_silent(&report) && !ready.events.iter().all(events::is_empty) {
+        if is_whole && is_silent(&report) && !ready.events.iter().all(arguments::is_empty) {
             print(if ready.output.has_text_lines() { TEXT } else { SILENT })?;
         }
     }
@@ -61,7 +58,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         eprintln!("\nInterrupted: this is what happened until then. Nothing else was delivered.");
         return Ok(ExitCode::from(INTERRUPTED));
     }
-    let is_well = report.is_complete() && !http::has_refused(&report);
+    let is_well = report.is_complete() && !has_refused(&report);
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -75,13 +72,13 @@ struct Ready {
 
 async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
-    let events = events::read(arguments)?;
+    let events = arguments::events(arguments)?;
     let binary = arguments.function.binary(None, arguments.quiet).await?;
     let output = Arc::new(Output::new(arguments.verbose));
     let effects = Arc::<Mutex<Vec<StoryEffect>>>::default();
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
     let seen = Arc::clone(&effects);
-    let local = function::local(arguments, &binary)
+    let local = arguments::local(arguments, &binary)
         .on_output(move |line| match effect(&line) {
             Some(effect) => lock(&seen).push(effect),
             None => lines.take(line),
@@ -134,12 +131,12 @@ fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Resu
         for list in [report::deliveries(report), report::invocations(report)] {
             print(&format!("{}\n", table(&list)))?;
         }
-        let problems = problems::lines(report).concat();
+        let problems = problem_lines(report).concat();
         if !problems.is_empty() {
             print(&printable(&problems))?;
         }
     }
-    print(&printable(&summary::summary(report, tables)))?;
+    print(&printable(&summary(report, tables)))?;
     Ok(())
 }
 

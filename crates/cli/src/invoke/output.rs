@@ -1,10 +1,12 @@
 //! The function's output: shown with `-v`; otherwise the last lines are kept, to show them after a crash.
 
-use std::collections::VecDeque;
-use std::io::IsTerminal as _;
-use std::sync::{
-    Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::VecDeque,
+    io::IsTerminal as _,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};

@@ -1,12 +1,18 @@
-//! The report of a local run.
+//! The report of a local run: tables, totals, and why records were returned or invocations failed.
 
-use std::time::Instant;
+use std::{collections::BTreeMap, fmt::Write as _, time::Instant};
 
-use lambda_idempotency_local::{DeliveryReport, Disposition, InvocationReport, InvocationResult};
+use lambda_idempotency_local::{
+    DeliveryReport, Disposition, InvocationReport, InvocationResult, Outcome, RecordReport, Source,
+    Table,
+};
+use serde_json::Value;
 
-use super::totals::Totals;
-use super::{Arguments, http, problems};
-use crate::report::{List, Run, Story, StoryEffect, StoryInvocation, short};
+use super::Arguments;
+use crate::{
+    report::{List, Run, Story, StoryEffect, StoryInvocation, short},
+    terminal::plural,
+};
 
 /// Everything that the page shows, of which a terminal gets the tables.
 pub(crate) fn run<'r>(
@@ -20,7 +26,7 @@ pub(crate) fn run<'r>(
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     let verdict = match (is_whole, report.is_complete()) {
         (false, _) => (false, "The run was stopped: this is what happened until then."),
-        (true, true) if http::has_refused(report) => (false, "The library refused a request."),
+        (true, true) if has_refused(report) => (false, "The library refused a request."),
         (true, true) => (true, "Every record was done in the end."),
         (true, false) => (false, "Some records were dead-lettered or lost."),
     };
@@ -43,7 +49,7 @@ pub(crate) fn run<'r>(
     }
 }
 
-/// What happened in the run, of which the function reported these effects.
+/// The course of the run, in which the function reported these effects.
 pub(crate) fn story(report: &DeliveryReport, effects: Vec<StoryEffect>) -> Story {
     let began = report.invocations.iter().map(|one| one.invocation.began).min();
     let told = |report: &InvocationReport| {
@@ -92,7 +98,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> List {
         let result = match &invocation.result {
             // The message is one of the problems.
             InvocationResult::FunctionError { kind, .. } => format!("error {kind}"),
-            result => http::answer(report).unwrap_or_else(|| result.to_string()),
+            result => answer(report).unwrap_or_else(|| result.to_string()),
         };
         let usage = &invocation.dynamodb;
         let requests = usage.operations.iter().map(|(name, count)| format!("{name} {count}"));
@@ -115,6 +121,160 @@ pub(crate) fn invocations(report: &DeliveryReport) -> List {
 }
 
 fn problems(report: &DeliveryReport) -> List {
-    let rows = problems::lines(report).into_iter().map(|line| vec![line]).collect();
+    let rows = problem_lines(report).into_iter().map(|line| vec![line]).collect();
     List { title: "Problems", header: &["why records were returned, or invocations failed"], rows }
+}
+
+/// The last problem of each record, and the errors of invocations that logged none.
+pub(crate) fn problem_lines(report: &DeliveryReport) -> Vec<String> {
+    let mut problems: Vec<(Option<&str>, String)> = Vec::new();
+    for invocation in &report.invocations {
+        let logged: Vec<_> = invocation.records.iter().filter_map(problem).collect();
+        let failed = match &invocation.invocation.result {
+            // An error that only sums up the problems of its records is not repeated.
+            InvocationResult::FunctionError { kind, message } if logged.is_empty() => {
+                Some((None, format!("{kind}: {message}\n")))
+            }
+            _ => None,
+        };
+        for (record, text) in logged.into_iter().chain(failed) {
+            problems
+                .retain(|(known, same)| *same != text && (record.is_none() || *known != record));
+            problems.push((record, text));
+        }
+    }
+    problems.into_iter().map(|(_, text)| text).collect()
+}
+
+/// `failed, record 1fe70fdb-...: the handler failed`, and what its error says.
+fn problem(report: &RecordReport) -> Option<(Option<&str>, String)> {
+    let line = report.line.as_ref()?;
+    let (outcome, problem) = (&report.outcome, line.problem.as_ref()?);
+    let record = report.record.as_deref();
+    let mut text = format!("{outcome}, record {}: {problem}\n", record.unwrap_or("-"));
+    if let Some(message) = &line.error_message {
+        text.push_str(&format!("    {message}\n"));
+    }
+    Some((record, text))
+}
+
+/// The beginning of the `type` of a problem that the library made.
+const LIBRARY: &str = "https://docs.rs/lambda-idempotency/";
+
+/// `200`, or `422 The key was used with another request`; `None` if this is not an answer to a request.
+pub(super) fn answer(report: &InvocationReport) -> Option<String> {
+    let response = response(report)?;
+    let status = response.get("statusCode").and_then(Value::as_u64).unwrap_or(200);
+    match refusal(response) {
+        Some(problem) => {
+            let title = problem.get("title").and_then(Value::as_str).unwrap_or_default();
+            Some(format!("{status} {title}"))
+        }
+        None => Some(status.to_string()),
+    }
+}
+
+/// Whether the refusal is final: the client does not send the request again.
+pub(super) fn has_refused(report: &DeliveryReport) -> bool {
+    report.invocations.iter().any(|report| {
+        let is_done = report.records.iter().any(|one| one.disposition == Disposition::Done);
+        is_done && response(report).is_some_and(|response| refusal(response).is_some())
+    })
+}
+
+fn response(report: &InvocationReport) -> Option<&Value> {
+    match &report.invocation.result {
+        InvocationResult::Response(response) if report.source == Source::Http => Some(response),
+        _ => None,
+    }
+}
+
+/// The problem in the body, if the library made it.
+fn refusal(response: &Value) -> Option<Value> {
+    let body: Value = serde_json::from_str(response.get("body")?.as_str()?).ok()?;
+    let kind = body.get("type")?.as_str()?;
+    kind.starts_with(LIBRARY).then_some(body)
+}
+
+pub(crate) struct Rows {
+    pub(crate) table: Table,
+    pub(crate) items: Vec<Value>,
+}
+
+pub(crate) struct Totals {
+    pub(crate) deliveries: usize,
+    pub(crate) executed: usize,
+    pub(crate) answered: usize,
+    pub(crate) returned: usize,
+    pub(crate) dead_lettered: usize,
+    pub(crate) lost: usize,
+    /// Records that are done with another outcome, by outcome: `coalesced`, ...
+    pub(crate) other: BTreeMap<String, usize>,
+}
+
+impl Totals {
+    pub(crate) fn of(report: &DeliveryReport) -> Self {
+        let count = |counts: fn(&Outcome) -> bool| {
+            report.records().filter(|record| counts(&record.outcome)).count()
+        };
+        let executed: fn(&Outcome) -> bool = |outcome| {
+            matches!(outcome, Outcome::Executed | Outcome::Unprotected | Outcome::CompletionLost)
+        };
+        let mut other = BTreeMap::new();
+        for record in report.records().filter(|record| record.disposition == Disposition::Done) {
+            if !executed(&record.outcome) && !record.outcome.answered_without_running() {
+                *other.entry(record.outcome.to_string()).or_default() += 1;
+            }
+        }
+        Self {
+            deliveries: report.records().count(),
+            executed: count(executed),
+            other,
+            answered: count(Outcome::answered_without_running),
+            returned: report.dispositions(Disposition::Returned),
+            dead_lettered: report.dead_letters.len(),
+            lost: report.dispositions(Disposition::Lost),
+        }
+    }
+}
+
+pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
+    let totals = Totals::of(report);
+    let mut text = format!(
+        "{}: {} executed, {} answered without running, {} returned to the source, {} dead-lettered",
+        plural(totals.deliveries, "delivery", "deliveries"),
+        totals.executed,
+        totals.answered,
+        totals.returned,
+        totals.dead_lettered
+    );
+    if totals.lost > 0 {
+        let _ = write!(text, ", {} lost", totals.lost);
+    }
+    for (outcome, count) in &totals.other {
+        let _ = write!(text, ", {count} {outcome}");
+    }
+    for rows in tables {
+        let _ = write!(text, "\n{}", contents(rows));
+    }
+    text
+}
+
+/// How many rows a table has, and their keys if these are short enough.
+fn contents(Rows { table, items }: &Rows) -> String {
+    let mut text = format!("table {}: {}", table.name(), plural(items.len(), "row", "rows"));
+    let key = |item: &Value| Some(item.get(table.key())?.get("S")?.as_str()?.to_owned());
+    let mut names: Vec<String> = items.iter().filter_map(key).collect();
+    names.sort_unstable();
+    // Hashes, as in the idempotency table, do not help the reader.
+    if !names.is_empty() && names.len() <= 20 && names.iter().all(|name| name.len() <= 40) {
+        let _ = write!(text, " ({})", names.join(", "));
+    }
+    text
+}
+
+/// Whether the function answered, but logged nothing of any record.
+pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
+    report.records().all(|record| record.line.is_none())
+        && report.records().any(|record| record.outcome == Outcome::Acknowledged)
 }

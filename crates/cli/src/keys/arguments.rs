@@ -1,13 +1,19 @@
-//! The arguments of `keys`.
+//! The arguments of `keys`, and the operation that they describe, as a function would declare it.
 
-use std::path::PathBuf;
-use std::str::FromStr;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::Args;
 use lambda_idempotency::{
-    keys::powertools::{HashFunction, PowertoolsLanguage},
+    Operation,
+    keys::{
+        inspect::{self, AnySource},
+        powertools::{HashFunction, PowertoolsKeys, PowertoolsLanguage},
+        record,
+    },
     source::Envelope,
 };
+
+use crate::failure::Failure;
 
 /// Show which key each record of an event gets: a dry run, nothing is claimed and nothing is called
 ///
@@ -51,7 +57,7 @@ pub(crate) struct KeyOptions {
     pub(crate) fingerprint: Option<String>,
 }
 
-/// What else decides which records a table has, for commands that look them up.
+/// Further settings that decide which records a table has, for commands that look them up.
 #[derive(Args, Debug, Default)]
 pub(crate) struct Stored {
     /// The envelopes around the payload, the outermost first; may be repeated: sns, eventbridge, s3
@@ -100,4 +106,41 @@ impl FromStr for Wrapping {
             _ => Err(format!("there is no envelope `{text}`: it is one of sns, eventbridge, s3")),
         }
     }
+}
+
+/// The operation's name without `--operation`.
+pub(crate) const UNNAMED: &str = "operation";
+
+/// The beginning of an expression on the record around the payload.
+const ON_RECORD: &str = "record:";
+
+/// The operation and its source, checked as when a function starts.
+pub(crate) fn operation(
+    options: &KeyOptions,
+    stored: &Stored,
+) -> Result<(Operation, AnySource), Failure> {
+    let mut operation = Operation::new(options.operation.as_deref().unwrap_or(UNNAMED));
+    let mut source = AnySource::new();
+    if let Some(expression) = &options.key {
+        match expression.trim().strip_prefix(ON_RECORD) {
+            Some(on_record) => source = source.key(record(on_record.trim())),
+            None => operation = operation.key(expression.trim()),
+        }
+    }
+    if let Some(expression) = &options.fingerprint {
+        match expression.trim().strip_prefix(ON_RECORD) {
+            Some(on_record) => source = source.fingerprint(record(on_record.trim())),
+            None => operation = operation.fingerprint(expression.trim()),
+        }
+    }
+    for Wrapping(envelope) in &stored.envelope {
+        source = source.envelope(*envelope);
+    }
+    if let Some(language) = stored.powertools {
+        let prefix = stored.powertools_prefix.as_deref().unwrap_or_default();
+        let powertools = PowertoolsKeys::of(language, prefix);
+        operation = operation.powertools(powertools.hash_function(stored.hash_function));
+    }
+    inspect::check(&source, &operation)?;
+    Ok((operation, source))
 }

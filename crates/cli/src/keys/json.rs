@@ -3,8 +3,10 @@
 use lambda_idempotency::keys::inspect::Record;
 use serde_json::{Value, json};
 
-use super::report::{File, Numbered, Report, Shared};
-use super::text::view;
+use super::{
+    report::{File, Numbered, Report, Shared},
+    text::view,
+};
 
 /// The whole report as one document.
 pub(crate) fn document(report: &Report) -> Value {

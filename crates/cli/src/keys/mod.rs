@@ -2,30 +2,26 @@
 
 mod arguments;
 mod json;
-mod operations;
-mod redelivery;
 mod report;
 mod text;
 
 use std::process::ExitCode;
 
+use arguments::UNNAMED;
+pub(crate) use arguments::{Arguments, KeyOptions, Stored};
 use lambda_http::Context;
 use lambda_idempotency::{
     Idempotency, MemoryStore, Operation,
     http::{Http, HttpLayer},
     keys::inspect::{self, AnySource, InspectError, Record, View},
 };
-
-pub(crate) use arguments::{Arguments, KeyOptions, Stored};
-
-use operations::UNNAMED;
+use report::{File, Numbered, Report};
+use serde_json::Value;
 
 use crate::{
     failure::Failure,
-    input::read,
-    terminal::{document, print},
+    terminal::{document, print, read},
 };
-use report::{File, Numbered, Report};
 
 /// Runs the command: 0 if every record has a key, 1 if not.
 pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
@@ -64,7 +60,7 @@ struct Inspection {
 
 impl Inspection {
     fn new(options: &KeyOptions, stored: &Stored) -> Result<Self, Failure> {
-        let (operation, source) = operations::operation(options, stored)?;
+        let (operation, source) = arguments::operation(options, stored)?;
         Ok(Self { operation, source, context: Context::default() })
     }
 
@@ -126,7 +122,7 @@ impl Inspection {
 
     /// The records whose key changes when their queue delivers them again.
     fn changing(&self, event: &str, file: &File) -> Vec<usize> {
-        let Some((before, after)) = redelivery::of_messages(event) else { return Vec::new() };
+        let Some((before, after)) = of_messages(event) else { return Vec::new() };
         let (Ok(before), Ok(after)) = (self.records(&before), self.records(&after)) else {
             return Vec::new();
         };
@@ -160,4 +156,28 @@ fn when_received_again(records: &[usize]) -> Option<String> {
         "the key of {who} changes with each delivery, since `receiptHandle` or \
          `attributes.ApproximateReceiveCount` is in it: the message would be processed each time"
     ))
+}
+
+/// The event, and the event as SQS delivers it again: with another receipt handle and a higher receive count.
+/// `None` if the event has no messages of SQS.
+///
+/// A key must not depend on what changes. Both texts are written again, so that nothing else differs.
+pub(crate) fn of_messages(event: &str) -> Option<(String, String)> {
+    let before: Value = serde_json::from_str(event).ok()?;
+    let mut after = before.clone();
+    let records = match &mut after {
+        // A pipe delivers a bare list.
+        Value::Array(records) => records,
+        other => other.get_mut("Records")?.as_array_mut()?,
+    };
+    for record in records {
+        if let Some(handle) = record.get_mut("receiptHandle") {
+            *handle = Value::from("another receipt handle");
+        }
+        let count = record.get_mut("attributes");
+        if let Some(count) = count.and_then(|a| a.get_mut("ApproximateReceiveCount")) {
+            *count = Value::from("1000");
+        }
+    }
+    (before != after).then(|| (before.to_string(), after.to_string()))
 }

@@ -7,9 +7,10 @@ use comfy_table::{
 };
 use lambda_idempotency::keys::inspect::{Record, RecordKey, View};
 
-use super::arguments::Arguments;
-use super::operations::UNNAMED;
-use super::report::{File, Numbered, Report, Shared};
+use super::{
+    arguments::{Arguments, UNNAMED},
+    report::{File, Numbered, Report, Shared},
+};
 use crate::terminal::{plural, printable};
 
 /// The width without a terminal, and the least width in a narrow one.

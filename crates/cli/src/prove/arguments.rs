@@ -9,7 +9,7 @@ use crate::arguments::time_to_work;
 /// Prove in your own AWS account that no message is lost, and that no effect is doubled without a cause
 ///
 /// It sends orders with known duplicates to the queue and the FIFO queue of a stack that
-/// `docs/prove/template.yaml` has made. What an order says makes the stack's function die, hang, throw or be slow. When
+/// `docs/prove/template.yaml` has made. Orders make the stack's function die, hang, throw or be slow. When
 /// nothing is in flight any more, it compares the stack's ledger of effects with its table, its dead-letter queues and
 /// its log lines.
 ///
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value = "2000", value_parser = value_parser!(u16).range(10..=5000))]
     pub(crate) orders: u16,
 
-    /// What goes wrong, beside what a large run exceeds of the table's capacity [default: all]
+    /// The faults, beside what a large run exceeds of the table's capacity [default: all]
     #[arg(long, value_enum, value_name = "FAULTS", value_delimiter = ',')]
     pub(crate) faults: Option<Vec<Fault>>,
 
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     pub(crate) yes: bool,
 }
 
-/// What goes wrong in the function.
+/// A fault of the function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fault {
     /// The process ends, before the effect or after it

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use lambda_idempotency_chaos::{Ended, Evidence, EvidenceMessage, Observed, What};
 
 use super::{
-    collect::{Collected, Entry},
-    logs::{Invocation, invocations},
+    collect::{Collected, Entry, Invocation, invocations},
     orders::Orders,
 };
 
@@ -24,7 +23,7 @@ impl Invocation {
     }
 }
 
-/// What happened in a sandbox, in order, with times that never go back. Lambda can report the end of an invocation some
+/// The course of a sandbox, in order, with times that never go back. Lambda can report the end of an invocation some
 /// milliseconds after the next one has begun, so the request ids say which lines are before it.
 fn of_sandbox<'e>(
     sandbox: u32,
@@ -81,7 +80,7 @@ pub(crate) fn logged(
 /// Everything, at first without the store's records.
 pub(crate) struct Whole {
     pub(crate) evidence: Evidence,
-    /// Those of the run.
+    /// The invocations of the run.
     pub(crate) invocations: Vec<Invocation>,
     ledger: Vec<Entry>,
 }

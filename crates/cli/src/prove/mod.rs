@@ -9,19 +9,17 @@
 //! | `proof` | the result |
 
 mod arguments;
-mod clients;
 mod collect;
 mod evidence;
-mod logs;
 mod orders;
 mod proof;
-mod send;
 mod stack;
-mod tags;
 
-use std::collections::BTreeMap;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::{
+    collections::BTreeMap,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use clap::ValueEnum as _;
 use lambda_idempotency_chaos::{Evidence, EvidenceMessage};
@@ -30,17 +28,18 @@ use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 pub(crate) use self::arguments::Arguments;
 use self::{
     arguments::Fault,
-    clients::Clients,
     collect::{Collected, Lines},
     evidence::Whole,
     orders::{Message, Orders, To},
     proof::{Proof, unseen},
-    stack::Stack,
+    stack::{Clients, Stack},
 };
-use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::records;
-use crate::terminal::{print, printable};
+use crate::{
+    audit::Progress,
+    failure::Failure,
+    records,
+    terminal::{print, printable},
+};
 
 /// How often the account is looked at.
 const POLL: Duration = Duration::from_secs(3);
@@ -54,7 +53,7 @@ const LATE: Duration = Duration::from_secs(60);
 /// Runs the command: 0 if there is no violation, 1 if there is one or the table has a problem.
 pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let clients = Clients::from_env().await?;
-    let stack = tags::find(&clients, &arguments.stack).await?;
+    let stack = stack::find(&clients, &arguments.stack).await?;
     let problems = records::table_problems(&clients.dynamodb, &stack.table).await?;
     if !problems.is_empty() {
         let problems: String =
@@ -107,7 +106,7 @@ fn busy(text: String) -> Failure {
     )
 }
 
-/// What the command will do.
+/// The plan, in words.
 fn intention(stack: &Stack, clients: &Clients, orders: &Orders) -> String {
     let acts: Vec<String> =
         orders.counts().iter().map(|(act, count)| format!("{count} {act}")).collect();
@@ -164,7 +163,7 @@ impl Carried<'_> {
             return Ok(());
         }
         for to in [To::Queue, To::Fifo] {
-            let sent = send::send(self.clients, self.stack, self.orders, messages, to).await?;
+            let sent = orders::send(self.clients, self.stack, self.orders, messages, to).await?;
             self.messages.extend(sent);
             self.sent.extend(messages.iter().filter(|message| message.to == to).cloned());
         }

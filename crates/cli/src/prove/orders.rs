@@ -1,15 +1,20 @@
-//! The orders of a run, and their messages.
+//! The orders of a run, and their messages, which it sends.
 
 use std::collections::BTreeMap;
 
-use lambda_idempotency_chaos::EvidenceOrder;
+use aws_sdk_sqs::types::SendMessageBatchRequestEntry;
+use lambda_idempotency_chaos::{EvidenceMessage, EvidenceOrder};
 use serde_json::{Value, json};
 
-use super::arguments::Fault;
+use super::{
+    arguments::Fault,
+    stack::{Clients, Stack, failed},
+};
+use crate::failure::Failure;
 
 /// How many message groups the FIFO queue gets.
 const GROUPS: usize = 20;
-/// Of how many orders of a source one asks for something unusual, once each kind has occurred.
+/// The number of orders of a source for each one that asks for something unusual, once each kind has occurred.
 const RARE: usize = 13;
 /// The same until each kind has occurred.
 const DENSE: usize = 5;
@@ -92,7 +97,7 @@ impl Orders {
         orders.into_iter().map(message).collect()
     }
 
-    /// What each order asks for.
+    /// The act that each order asks for.
     pub(crate) fn evidence(&self) -> Vec<EvidenceOrder> {
         let order = |(number, act): (usize, &&'static str)| EvidenceOrder {
             fails_permanently: *act == FAIL,
@@ -142,8 +147,8 @@ fn acts(fault: Fault) -> &'static [&'static str] {
     }
 }
 
-/// What an order asks for: of its source, each kind occurs once at the beginning, and few later. Of ten messages of a
-/// queue, which are one batch, two at most are unusual, so that others need few receives.
+/// The act that an order asks for: each kind occurs once at the beginning of its source, and seldom later. A batch of a
+/// queue has two unusual messages at most, so that others need few receives.
 fn act(order: usize, acts: &[&'static str]) -> &'static str {
     let (place, source) = (order / 10, order % 10);
     // Its number among the orders of its source.
@@ -155,6 +160,73 @@ fn act(order: usize, acts: &[&'static str]) -> &'static str {
     let nth = (number % each == 1).then_some(number / each);
     let chosen = nth.and_then(|nth| acts.get(nth.checked_rem(acts.len())?));
     chosen.copied().unwrap_or("place")
+}
+
+/// The most that SQS takes at once.
+const BATCH: usize = 10;
+
+/// Sends those of the messages that go there, in order.
+pub(crate) async fn send(
+    clients: &Clients,
+    stack: &Stack,
+    orders: &Orders,
+    messages: &[Message],
+    to: To,
+) -> Result<Vec<EvidenceMessage>, Failure> {
+    let own: Vec<&Message> = messages.iter().filter(|message| message.to == to).collect();
+    let mut sent = Vec::new();
+    for batch in own.chunks(BATCH) {
+        let ids = match to {
+            To::Queue => to_queue(clients, &stack.queue, orders, batch, false).await?,
+            To::Fifo => to_queue(clients, &stack.fifo, orders, batch, true).await?,
+        };
+        if ids.len() < batch.len() {
+            let text = format!("the {} took {} of {} messages", to.name(), ids.len(), batch.len());
+            return Err(Failure::from(text).remedy(AGAIN));
+        }
+        let messages = batch.iter().zip(ids);
+        sent.extend(messages.map(|(message, id)| EvidenceMessage {
+            id,
+            order: message.order,
+            dead_lettered: false,
+        }));
+    }
+    Ok(sent)
+}
+
+const AGAIN: &str =
+    "What was sent is handled, and audited by nobody. Begin again: a run has orders of its own.";
+
+async fn to_queue(
+    clients: &Clients,
+    queue: &str,
+    orders: &Orders,
+    batch: &[&Message],
+    is_fifo: bool,
+) -> Result<Vec<String>, Failure> {
+    let mut request = clients.sqs.send_message_batch().queue_url(queue);
+    for (place, message) in batch.iter().enumerate() {
+        let mut entry = SendMessageBatchRequestEntry::builder()
+            .id(place.to_string())
+            .message_body(orders.payload(message).to_string());
+        if is_fifo {
+            // Each copy has an id of its own, so that the queue does not drop what the function has to recognise.
+            let id = format!("{}-{}-{}", orders.run, message.order, message.copy);
+            // Dead letters of another run hold up no group of this one.
+            let group = format!("{}-{}", orders.run, orders.group(message.order));
+            entry = entry.message_group_id(group).message_deduplication_id(id);
+        }
+        request = request.entries(entry.build()?);
+    }
+    let answer = request.send().await.map_err(|error| failed("SendMessageBatch", error))?;
+    let taken = answer.successful.into_iter().map(|entry| (entry.id, entry.message_id));
+    Ok(in_order(taken.collect()))
+}
+
+/// The ids of messages, in the order of their places in the batch.
+fn in_order(mut taken: Vec<(String, String)>) -> Vec<String> {
+    taken.sort_by_key(|(place, _)| place.parse::<usize>().unwrap_or(usize::MAX));
+    taken.into_iter().map(|(_, id)| id).collect()
 }
 
 #[cfg(test)]

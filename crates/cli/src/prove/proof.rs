@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use lambda_idempotency_chaos::Findings;
 
 use super::evidence::{DIED, TIMED_OUT};
-use crate::report::{List, Summary};
+use crate::{
+    audit::{Summary, counts},
+    report::List,
+};
 
 /// The result of a run.
 pub(crate) struct Proof {
@@ -15,13 +18,13 @@ pub(crate) struct Proof {
     pub(crate) orders: usize,
     /// Messages, by what they were sent to.
     pub(crate) sent: BTreeMap<&'static str, u64>,
-    /// What the orders asked for.
+    /// The acts that the orders asked for.
     pub(crate) acts: BTreeMap<&'static str, u64>,
     pub(crate) ends: BTreeMap<&'static str, u64>,
     pub(crate) outcomes: BTreeMap<String, u64>,
     pub(crate) dead_lettered: u64,
     pub(crate) findings: Findings,
-    /// What should have been seen.
+    /// The faults that should have been seen.
     pub(crate) unseen: Vec<&'static str>,
     pub(crate) given_up: bool,
     pub(crate) seconds: f64,
@@ -102,15 +105,15 @@ impl Proof {
                     header: &["what"],
                     rows: self.missing().map(|what| vec![what.to_owned()]).collect(),
                 },
-                List::counts(
+                counts(
                     "Effects that happened again",
                     &["observed cause", "times"],
                     &findings.doubled,
                 ),
-                List::counts("What orders asked for", &["act", "orders"], &self.acts),
-                List::counts("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
-                List::counts("Ends of invocations", &["end", "invocations"], &self.ends),
-                List::counts("Messages", &["sent to", "messages"], &self.sent),
+                counts("What orders asked for", &["act", "orders"], &self.acts),
+                counts("Deliveries by outcome", &["outcome", "deliveries"], &self.outcomes),
+                counts("Ends of invocations", &["end", "invocations"], &self.ends),
+                counts("Messages", &["sent to", "messages"], &self.sent),
             ],
             verdict: self.verdict(),
         }

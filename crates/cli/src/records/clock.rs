@@ -23,8 +23,6 @@ use aws_sdk_dynamodb::{
 };
 use lambda_idempotency_core::clock::{Clock as _, SystemClock, Timestamp};
 
-use super::time;
-
 /// Differences up to this are of the rounding of `Date` and of the way of the answer.
 const TOLERATED: i64 = 2000;
 
@@ -36,7 +34,7 @@ pub(crate) struct ServerClock(Arc<Inner>);
 struct Inner {
     /// Whose clock it is.
     of: &'static str,
-    /// What has to be added to this machine's time, in milliseconds.
+    /// The difference to this machine's time, in milliseconds.
     ahead: AtomicI64,
     warned: Once,
 }
@@ -58,7 +56,7 @@ impl ServerClock {
             let way = if ahead > 0 { "behind" } else { "ahead of" };
             eprintln!(
                 "note: the clock of this machine is {} {way} {}'s, which counts here",
-                time::rough(by),
+                rough(by),
                 self.0.of
             );
         });
@@ -99,5 +97,48 @@ impl Intercept for ServerClock {
             self.learn(date);
         }
         Ok(())
+    }
+}
+
+/// `2026-11-22T09:30:00Z`.
+pub(crate) fn instant(at: Timestamp) -> String {
+    let millis = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
+    let text = DateTime::from_millis(millis).fmt(DateTimeFormat::DateTime);
+    text.unwrap_or_else(|_| format!("{millis} ms since the epoch"))
+}
+
+/// The largest whole unit: `45s`, `12m`, `3h`, `9d`.
+pub(crate) fn rough(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    match seconds {
+        0..=119 => format!("{seconds}s"),
+        120..=7199 => format!("{}m", seconds / 60),
+        7200..=172_799 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// `5m ago`, or `in 5m`.
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
+    if at > now {
+        format!("in {}", rough(at.since(now)))
+    } else {
+        format!("{} ago", rough(now.since(at)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_in_the_largest_whole_unit() {
+        assert_eq!(instant(Timestamp::from_secs(1_700_000_000)), "2023-11-14T22:13:20Z");
+        for (seconds, text) in [(119, "119s"), (120, "2m"), (7200, "2h"), (172_800, "2d")] {
+            assert_eq!(rough(Duration::from_secs(seconds)), text);
+        }
+        let at = Timestamp::from_secs;
+        assert_eq!(relative(at(100), at(400)), "5m ago");
+        assert_eq!(relative(at(400), at(100)), "in 5m");
     }
 }

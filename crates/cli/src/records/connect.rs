@@ -1,19 +1,34 @@
 //! Which table, and how it is reached.
+//!
+//! Credentials are looked for before the first request: an error then names its cause and what to do, while requests would
+//! repeat the search, and end with another error.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    error::Error,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use aws_config::{BehaviorVersion, Region, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_sdk_dynamodb::{Client, config};
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials, SharedCredentialsProvider, future},
+};
+use aws_sdk_dynamodb::{
+    Client, config,
+    error::{ProvideErrorMetadata, SdkError},
+};
 use clap::Args;
 use lambda_idempotency_core::{clock::Timestamp, settings::variable};
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore, SortKey};
 
 use super::{
     clock::ServerClock,
-    credentials::Found,
     servers::{self, ATTEMPT, BrowsableStore, PATIENCE, Server, ServerOptions},
 };
-use crate::{failure::Failure, input};
+use crate::{failure::Failure, terminal};
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -44,7 +59,7 @@ pub(crate) struct Options {
     #[arg(long, global = true, value_name = "TEXT", requires = "sort_key")]
     partition: Option<String>,
 
-    /// What the partitions begin with, where each record has one of its own
+    /// The beginning of the partitions, where each record has one of its own
     #[arg(
         long,
         global = true,
@@ -57,15 +72,15 @@ pub(crate) struct Options {
 
 /// A store that was reached.
 pub(crate) struct Table {
-    /// What it is called in messages.
+    /// Its name in messages.
     pub(crate) name: String,
     pub(crate) store: Arc<dyn BrowsableStore>,
-    /// What only a table in DynamoDB has.
+    /// Only a table in DynamoDB has it.
     pub(crate) dynamodb: Option<DynamoDbTable>,
     clock: ServerClock,
 }
 
-/// What can be asked of a table in DynamoDB beside its records.
+/// The access to a table in DynamoDB beside its records.
 pub(crate) struct DynamoDbTable {
     pub(crate) names: Attributes,
     pub(crate) client: Client,
@@ -213,7 +228,7 @@ impl Options {
     /// The attributes that have other names.
     fn renamed(&self) -> Result<BTreeMap<String, String>, Failure> {
         let Some(path) = &self.attributes else { return Ok(BTreeMap::new()) };
-        let read = serde_json::from_str(&input::read(path)?);
+        let read = serde_json::from_str(&terminal::read(path)?);
         read.map_err(|error| {
             let failure = Failure::from(format!("it is not an object of names: {error}"));
             failure
@@ -229,4 +244,76 @@ fn url(text: &str) -> Result<String, String> {
         Some(host) if !host.is_empty() => Ok(text.to_owned()),
         _ => Err("must begin with http:// or https://".to_owned()),
     }
+}
+
+/// How long the search may take: a role of an instance that is not there is looked for on the network.
+const SEARCH: Duration = Duration::from_secs(10);
+
+/// Provides first what was found already, so that a program that asks for a code is not called twice.
+#[derive(Debug)]
+pub(crate) struct Found {
+    first: Mutex<Option<Credentials>>,
+    provider: SharedCredentialsProvider,
+}
+
+impl Found {
+    pub(crate) async fn by(provider: SharedCredentialsProvider) -> Result<Self, Failure> {
+        let found = tokio::time::timeout(SEARCH, provider.provide_credentials()).await;
+        let first = match found {
+            Ok(Ok(credentials)) => credentials,
+            Ok(Err(error)) => return Err(Failure::from(error).remedy(REMEDY)),
+            Err(_) => {
+                let text = format!("no AWS credentials were found within {} s", SEARCH.as_secs());
+                return Err(Failure::from(text).remedy(REMEDY));
+            }
+        };
+        Ok(Self { first: Mutex::new(Some(first)), provider })
+    }
+}
+
+impl ProvideCredentials for Found {
+    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
+    where
+        Self: 'a,
+    {
+        match self.first.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(credentials) => future::ProvideCredentials::ready(Ok(credentials)),
+            None => self.provider.provide_credentials(),
+        }
+    }
+}
+
+pub(crate) const REMEDY: &str = "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE to a profile that has keys or a role. With IAM
+  Identity Center (SSO): eval \"$(aws configure export-credentials --format env)\"";
+
+/// Why `operation` on a table failed: DynamoDB refused it, or did not answer.
+pub(crate) fn failure<E>(operation: &str, table: &str, error: SdkError<E>) -> Failure
+where
+    E: ProvideErrorMetadata + Error + Send + Sync + 'static,
+{
+    let what = match &error {
+        SdkError::ServiceError(_) => {
+            let code = error.code().unwrap_or("an error without a code");
+            match error.message() {
+                Some(message) => format!("was refused: {code}: {message}"),
+                None => format!("was refused: {code}"),
+            }
+        }
+        SdkError::TimeoutError(_) => "was not answered in time".to_owned(),
+        SdkError::DispatchFailure(_) => format!("did not reach DynamoDB: {}", deepest(&error)),
+        SdkError::ResponseError(_) => {
+            format!("was answered with something unreadable: {}", deepest(&error))
+        }
+        _ => format!("could not be sent: {}", deepest(&error)),
+    };
+    Failure::from(format!("{operation} on DynamoDB table {table} {what}"))
+}
+
+/// The cause that no other error explains.
+fn deepest(error: &dyn Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
 }

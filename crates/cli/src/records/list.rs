@@ -1,15 +1,21 @@
-//! `records list`
+//! `records list`: reads many items, and says before what that costs.
 
 use std::{num::NonZeroUsize, process::ExitCode};
 
+use aws_sdk_dynamodb::error::SdkError;
 use clap::Args;
 use lambda_idempotency_core::{
-    browse::{Cursor, Left},
+    browse::{Browse as _, Cursor, Left},
     clock::Timestamp,
 };
+use lambda_idempotency_dynamodb::{Attributes, Partition};
 use serde_json::json;
 
-use super::{connect::Table, print, print_json, scan, state::State, view};
+use super::{
+    connect::{self, DynamoDbTable, Table},
+    print, print_json, servers, table,
+    view::{self, Entry, State},
+};
 use crate::{failure::Failure, terminal::is_unsafe};
 
 /// List idempotency records: all, or those in a state or of an operation
@@ -58,13 +64,13 @@ pub(crate) async fn run(
             Some(index) => format!(
                 "asking the index {index}: about 32 read units, and those of the records in it"
             ),
-            None => scan::cost(table, arguments.limit).await?,
+            None => cost(table, arguments.limit).await?,
         }
     );
     let after = arguments.cursor.as_deref().map(cursor).transpose()?;
     let left = arguments.unsent.then_some(Left::Messages);
     let (mut page, mut records, mut shown) = (String::new(), Vec::new(), 0usize);
-    let read = scan::read(table, arguments.limit, after, left, |entry| {
+    let read = read(table, arguments.limit, after, left, |entry| {
         let now = table.now();
         if !arguments.wants(&entry, now) {
             return;
@@ -77,7 +83,7 @@ pub(crate) async fn run(
             page.push('\n');
         }
     });
-    let scan::Read { count, next } = read.await?;
+    let Read { count, next } = read.await?;
     let next = next.as_ref().map(|next| printed(next.as_str()));
     if as_json {
         print_json(&json!({ "records": records, "read": count, "next": next }))?;
@@ -150,6 +156,89 @@ fn found_by(arguments: &Arguments) -> String {
 /// A text as an argument of a shell. Keys come from events, and this one is copied into a command.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The most items in one request: far below the megabyte that a page may have.
+const PAGE: usize = 500;
+/// The size of a read unit, in bytes.
+const UNIT: u64 = 4096;
+
+/// How many items were read, and where to go on.
+pub(crate) struct Read {
+    pub(crate) count: usize,
+    pub(crate) next: Option<Cursor>,
+}
+
+/// Reads at most `limit` items after `after`: all, or at least those in which this is left. Each page is shown before the
+/// next one is read, because the results of its records may be megabytes.
+pub(crate) async fn read(
+    table: &Table,
+    limit: NonZeroUsize,
+    after: Option<Cursor>,
+    of: Option<Left>,
+    mut show: impl FnMut(Entry),
+) -> Result<Read, Failure> {
+    let (mut count, mut next, mut left) = (0usize, after, limit.get());
+    while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
+        let page = match of {
+            Some(of) => table.store.left(of, next.as_ref(), page, servers::deadline()),
+            None => table.store.page(next.as_ref(), page, servers::deadline()),
+        };
+        let page = page.await?;
+        left = left.saturating_sub(page.items.len());
+        count = count.saturating_add(page.items.len());
+        page.items.into_iter().for_each(|(key, found)| show(Entry { key, found }));
+        next = page.next;
+        if next.is_none() {
+            break;
+        }
+    }
+    Ok(Read { count, next })
+}
+
+/// The highest cost of reading so many items, by the size that DynamoDB knows (it counts every six hours). An error if
+/// the table has another key: nothing in it could be read.
+pub(crate) async fn cost(table: &Table, limit: NonZeroUsize) -> Result<String, Failure> {
+    let limit = limit.get();
+    let Some(DynamoDbTable { names, client }) = &table.dynamodb else {
+        return Ok(format!("reading at most {limit} records of {}", table.name));
+    };
+    let described = client.describe_table().table_name(&table.name).send().await;
+    let described = match described {
+        Ok(output) => output.table,
+        // Without the permission the cost is not known. A table that does not exist is named by the read.
+        Err(SdkError::ServiceError(_)) => None,
+        Err(error) => return Err(connect::failure("DescribeTable", &table.name, error)),
+    };
+    let problems = described.iter().flat_map(|found| table::key_problems(found, names));
+    if let Some(problem) = problems.into_iter().next() {
+        let failure = Failure::from(format!("table {}: {problem}", table.name));
+        return Err(failure.remedy(
+            "Tell this command of its key with --attributes FILE ({\"id\":\"NAME\"}), or --sort-key NAME and --partition TEXT \
+             or --partition-prefix TEXT.",
+        ));
+    }
+    let size = described.and_then(|table| {
+        let (items, bytes) = (table.item_count?, table.table_size_bytes?);
+        Some((u64::try_from(items).ok().filter(|items| *items > 0)?, u64::try_from(bytes).ok()?))
+    });
+    let Some((items, bytes)) = size else {
+        return Ok(format!("reading at most {limit} items: a read unit for each 4 KB"));
+    };
+    let read = match is_shared(names) {
+        true => bytes,
+        false => (bytes / items).saturating_mul(items.min(limit as u64)),
+    };
+    let (size, units) = (bytes.div_ceil(1024), read.div_ceil(UNIT).max(1));
+    Ok(format!(
+        "reading at most {limit} of about {items} items ({size} KB): about {units} read units"
+    ))
+}
+
+/// Whether reading passes over all items of the table, those of others too.
+fn is_shared(names: &Attributes) -> bool {
+    let partition = names.sort_key.as_ref().map(|sort_key| &sort_key.partition);
+    matches!(partition, Some(Partition::Derived { .. }))
 }
 
 #[cfg(test)]

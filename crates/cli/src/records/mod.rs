@@ -6,31 +6,20 @@
 mod change;
 mod clock;
 mod connect;
-mod credentials;
-mod edit;
 mod envelopes;
 mod list;
-mod received;
-mod scan;
-mod schema;
-mod sdk;
 mod servers;
-mod show;
-mod state;
 mod table;
 mod target;
-mod time;
-mod unsent;
 mod verbs;
 mod view;
-
-#[cfg(feature = "prove")]
-pub(crate) use self::{credentials::Found, table::problems as table_problems};
 
 use std::{io, process::ExitCode};
 
 use clap::{Args, Subcommand};
 
+#[cfg(feature = "prove")]
+pub(crate) use self::{connect::Found, table::problems as table_problems};
 use crate::{failure::Failure, terminal};
 
 /// Look at the idempotency records of a store: what is stuck, why, and since when
@@ -84,7 +73,7 @@ Exit code:
 #[derive(Subcommand)]
 enum Verb {
     List(list::Arguments),
-    Show(show::Arguments),
+    Show(verbs::Show),
     Evict(verbs::Evict),
     Release(verbs::Release),
     Redrive(verbs::Redrive),
@@ -104,7 +93,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     let table = connection.connect(index, changes).await?;
     match verb {
         Verb::List(arguments) => list::run(&table, &arguments, json).await,
-        Verb::Show(arguments) => show::run(&table, &arguments, json).await,
+        Verb::Show(arguments) => verbs::show(&table, &arguments, json).await,
         Verb::Evict(verb) => verb.run(&table, json).await,
         Verb::Release(verb) => verb.run(&table, json).await,
         Verb::Redrive(verb) => verb.run(&table, json).await,

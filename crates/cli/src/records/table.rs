@@ -5,13 +5,19 @@ use std::process::ExitCode;
 use aws_sdk_dynamodb::{
     Client,
     error::SdkError,
-    types::{BillingMode, TableDescription, TableStatus, TimeToLiveStatus},
+    types::{
+        BillingMode, IndexStatus, KeyType, ScalarAttributeType, TableDescription, TableStatus,
+        TimeToLiveStatus,
+    },
 };
 use clap::{Args, Subcommand};
 use lambda_idempotency_dynamodb::Attributes;
 use serde_json::json;
 
-use super::{connect::Options, print, print_json, schema, sdk, servers};
+use super::{
+    connect::{self, Options},
+    print, print_json, servers,
+};
 use crate::failure::Failure;
 
 /// Check that the table is as the store needs it
@@ -40,7 +46,7 @@ pub(crate) async fn run(
     check(connection, index.as_deref(), as_json).await
 }
 
-/// What was found out about a table.
+/// The findings about a table.
 #[derive(Default)]
 struct Findings {
     /// The store does not work, or its items stay for ever.
@@ -103,17 +109,17 @@ async fn findings(
             ));
             return Ok(findings);
         }
-        Err(error) => return Err(sdk::failure("DescribeTable", name, error)),
+        Err(error) => return Err(connect::failure("DescribeTable", name, error)),
     };
     let Some(table) = described else {
         return Err(Failure::from("DynamoDB did not describe the table"));
     };
     of_description(&table, names, &mut findings);
     if let Some(index) = index {
-        findings.problems.extend(schema::index_problems(&table, names, index));
+        findings.problems.extend(index_problems(&table, names, index));
     }
     let answer = client.describe_time_to_live().table_name(name).send().await;
-    let answer = answer.map_err(|error| sdk::failure("DescribeTimeToLive", name, error))?;
+    let answer = answer.map_err(|error| connect::failure("DescribeTimeToLive", name, error))?;
     let ttl = answer.time_to_live_description;
     let attribute = ttl.as_ref().and_then(|ttl| ttl.attribute_name.as_deref());
     let expiration = &names.expiration;
@@ -137,7 +143,7 @@ fn of_description(table: &TableDescription, names: &Attributes, findings: &mut F
         Some(TableStatus::Active | TableStatus::Updating) | None => {}
         Some(status) => findings.problems.push(format!("The table is not usable now: {status}.")),
     }
-    findings.problems.extend(schema::problems(table, names));
+    findings.problems.extend(key_problems(table, names));
     let billing = table.billing_mode_summary().and_then(|summary| summary.billing_mode.as_ref());
     // Tables that were always provisioned have no summary, and a capacity above 0.
     let units = table.provisioned_throughput().and_then(|units| units.write_capacity_units);
@@ -148,4 +154,78 @@ fn of_description(table: &TableDescription, names: &Attributes, findings: &mut F
              throttled and returns to its source. On-demand billing has no such limit."
         ));
     }
+}
+
+/// The problems of the key of a table, in a sentence each.
+pub(crate) fn key_problems(table: &TableDescription, names: &Attributes) -> Vec<String> {
+    let mut problems = Vec::new();
+    let keys = table.key_schema();
+    let key_of = |kind: KeyType| keys.iter().find(|key| key.key_type == kind);
+    let sort_key = names.sort_key.as_ref().map(|sort_key| &*sort_key.name);
+    for (kind, what, needed) in
+        [(KeyType::Hash, "partition key", Some(&*names.id)), (KeyType::Range, "sort key", sort_key)]
+    {
+        let found = key_of(kind).map(|key| key.attribute_name.as_str());
+        match (needed, found) {
+            (Some(needed), Some(found)) if needed == found => {
+                let definition =
+                    table.attribute_definitions().iter().find(|one| one.attribute_name == found);
+                let kind = definition.map(|one| &one.attribute_type);
+                if kind.is_some_and(|kind| *kind != ScalarAttributeType::S) {
+                    problems.push(format!(
+                        "The {what} `{found}` is of type {}, and has to be of type S: make another table.",
+                        kind.map_or("?", ScalarAttributeType::as_str)
+                    ));
+                }
+            }
+            (Some(needed), Some(found)) => problems.push(format!(
+                "The {what} is `{found}`, and the store uses `{needed}`: name the attribute in `Attributes`, or make \
+                 another table."
+            )),
+            (Some(needed), None) => problems.push(format!(
+                "The table has no {what}, and the store uses `{needed}`: make another table."
+            )),
+            (None, Some(found)) => problems.push(format!(
+                "The table has the {what} `{found}`, and the store uses none: set `Attributes::sort_key`, or make \
+                 another table."
+            )),
+            (None, None) => {}
+        }
+    }
+    problems
+}
+
+/// The problems of the index of this name, in a sentence each.
+pub(crate) fn index_problems(
+    table: &TableDescription,
+    names: &Attributes,
+    index: &str,
+) -> Vec<String> {
+    let needed = &*names.unfinished;
+    let wanted =
+        format!("the partition key `{needed}` (S), no sort key, and the projection KEYS_ONLY");
+    let indexes = table.global_secondary_indexes();
+    let Some(found) = indexes.iter().find(|one| one.index_name() == Some(index)) else {
+        return vec![format!(
+            "The table has no global secondary index `{index}`: add it, with {wanted}."
+        )];
+    };
+    let mut problems = Vec::new();
+    let keys = found.key_schema();
+    let is_needed = |name: &str, kind: &KeyType| name == needed && *kind == KeyType::Hash;
+    let is_text = table
+        .attribute_definitions()
+        .iter()
+        .any(|one| one.attribute_name == needed && one.attribute_type == ScalarAttributeType::S);
+    let has_key = keys.iter().all(|key| is_needed(&key.attribute_name, &key.key_type));
+    if keys.is_empty() || !has_key || !is_text {
+        problems.push(format!(
+            "The index `{index}` has another key, so that sweeps find nothing in it: make another one, with {wanted}."
+        ));
+    }
+    match found.index_status() {
+        Some(IndexStatus::Active | IndexStatus::Updating) | None => {}
+        Some(status) => problems.push(format!("The index `{index}` is not usable now: {status}.")),
+    }
+    problems
 }

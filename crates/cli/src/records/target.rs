@@ -13,8 +13,8 @@ use lambda_idempotency_core::{
 use super::{connect::Table, servers};
 use crate::{
     failure::Failure,
-    input,
     keys::{self, KeyOptions, Stored},
+    terminal,
 };
 
 #[derive(Args)]
@@ -59,7 +59,7 @@ impl Target {
         let mut all: Vec<Asked> =
             given.map(|key| Asked { key, fingerprint: None, is_message_id: false }).collect();
         for path in &self.event {
-            let event = input::read(path)?;
+            let event = terminal::read(path)?;
             let found = of_event(&self.options, &self.stored, &event)
                 .map_err(|failure| failure.in_file(path))?;
             for found in found {
@@ -104,10 +104,10 @@ fn of_record(record: Record) -> Result<Asked, Keyless> {
     Ok(Asked { key, fingerprint: found.fingerprint.clone(), is_message_id })
 }
 
-/// What is stored under a key: a record, nothing, or an item that is not a record.
+/// The item under a key: a record, nothing, or an item that is not a record.
 pub(crate) type Found = Result<Option<IdempotencyRecord>, StoreError>;
 
-/// What is stored under each key. An error of a single item is in its place; every other one fails all.
+/// The item under each key. An error of a single item is in its place; every other one fails all.
 pub(crate) async fn look_up(table: &Table, asked: &[Asked]) -> Result<Vec<Found>, Failure> {
     let mut all = Vec::with_capacity(asked.len());
     for some in asked.chunks(AT_ONCE) {

@@ -1,4 +1,4 @@
-//! `records evict`, `release` and `redrive`: what each does with a record.
+//! `records show`, `evict`, `release` and `redrive`: what each does with a record.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -6,23 +6,24 @@ use clap::Args;
 use lambda_idempotency_core::{
     admission::{Freeing, free},
     clock::Timestamp,
+    key::Key,
     policy::Policy,
     record::{IdempotencyRecord, Owner},
 };
+use serde_json::{Value, json};
 
 use super::{
-    change::{Decision, given_up, reset},
+    change::{self, Decision, Verb, given_up, reset},
     connect::Table,
-    edit::{self, Verb},
-    envelopes::{self, Notified},
-    received::may_be_of_a_subscription,
-    state::State,
+    envelopes::{self, Notified, may_be_of_a_subscription},
+    print, print_json,
     target::{self, Asked, Target, each_once},
+    view::{self, State},
 };
 use crate::{
     failure::Failure,
-    input,
     keys::{KeyOptions, Stored},
+    terminal,
 };
 
 /// How long processes may answer from memory what was evicted.
@@ -56,7 +57,7 @@ impl Evict {
 
     pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
         let keys = (self.target.keys()?, Vec::new());
-        edit::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
+        change::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
             evicted(found, now, self.even_if_unsent)
         })
         .await
@@ -107,7 +108,7 @@ impl Release {
         let keys = (self.target.keys()?, Vec::new());
         // By this token the record differs from every earlier one.
         let by = Owner::random()?;
-        edit::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
+        change::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
             let Some(found) = found else { return Decision::nothing(NO_RECORD) };
             match State::of(found, now) {
                 State::Released | State::Expired => Decision::nothing("the key is free"),
@@ -172,8 +173,8 @@ impl Redrive {
         let (mut asked, mut keyless) = (Vec::new(), Vec::new());
         for path in &self.files {
             let in_file = |failure: Failure| failure.in_file(path);
-            let events =
-                envelopes::events(&input::read(path)?, notified).map_err(|e| in_file(e.into()))?;
+            let events = envelopes::events(&terminal::read(path)?, notified)
+                .map_err(|e| in_file(e.into()))?;
             // With `--envelope sns` the user has said that the queue is subscribed to the topic.
             if self.stored.envelope.is_empty()
                 && events.iter().any(|one| may_be_of_a_subscription(one))
@@ -193,7 +194,7 @@ impl Redrive {
         }
         let by = Owner::random()?;
         let keys = (each_once(asked), keyless);
-        edit::run(table, keys, &Self::VERB, self.yes, as_json, |asked, found, now| {
+        change::run(table, keys, &Self::VERB, self.yes, as_json, |asked, found, now| {
             redriven(asked, found, now, by)
         })
         .await
@@ -234,6 +235,60 @@ fn redriven(
             Decision::Write(reset(found, now, by))
         }
     }
+}
+
+/// Show the idempotency records of keys, or of the records of an event
+///
+/// With `--event` the keys are made as the function makes them; say what its operation says (`--operation`, `--key`, and
+/// so on), as for `lambda-idempotency keys`. Exit code 1: a key has no record.
+#[derive(Args)]
+pub(crate) struct Show {
+    #[command(flatten)]
+    target: Target,
+
+    /// Show results, also those of steps, and the bodies of unsent messages, which may hold personal data
+    #[arg(long)]
+    show_result: bool,
+}
+
+pub(crate) async fn show(
+    table: &Table,
+    arguments: &Show,
+    as_json: bool,
+) -> Result<ExitCode, Failure> {
+    let keys = arguments.target.keys()?;
+    let found = table_records(table, &keys).await?;
+    let now = table.now();
+    let is_complete = found.iter().all(|(_, entry)| entry.is_some());
+    if as_json {
+        let records = found.iter().map(|(key, entry)| match entry {
+            Some(entry) => view::json(entry, now, arguments.show_result),
+            None => json!({
+                "key": key.as_str(), "operation": view::operation(key), "state": Value::Null,
+            }),
+        });
+        print_json(&json!({ "records": records.collect::<Vec<_>>() }))?;
+    } else {
+        let pages = found.iter().map(|(key, entry)| match entry {
+            Some(entry) => view::text(entry, now, arguments.show_result),
+            None => view::absent(key, "no record: the next delivery is new work"),
+        });
+        print(&pages.collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(if is_complete { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The record of each key; an item that cannot be read is shown as such.
+async fn table_records(
+    table: &Table,
+    asked: &[Asked],
+) -> Result<Vec<(Key, Option<view::Entry>)>, Failure> {
+    let found = target::look_up(table, asked).await?;
+    let entry = |key: &Key, found| view::Entry { key: key.clone(), found };
+    let all = asked.iter().zip(found).map(|(Asked { key, .. }, found)| {
+        (key.clone(), found.transpose().map(|found| entry(key, found)))
+    });
+    Ok(all.collect())
 }
 
 #[cfg(test)]

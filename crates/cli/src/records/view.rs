@@ -1,16 +1,20 @@
-//! A record as text and as JSON. Results and bodies of messages are left out unless they were asked for.
+//! A record as text and as JSON, and what it means for the next delivery. Results and bodies of messages are left out
+//! unless they were asked for.
 
 use std::fmt::{self, Write as _};
 
+use clap::ValueEnum;
 use lambda_idempotency_core::{
     clock::Timestamp,
     key::Key,
+    outbox::{OutboxError, messages},
+    policy::Policy,
     record::{IdempotencyRecord, Provenance, Status},
     store::StoreError,
 };
 use serde_json::{Value, json};
 
-use super::{state::State, time, unsent};
+use super::clock;
 
 /// A key and what was found under it.
 pub(crate) struct Entry {
@@ -69,7 +73,7 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
     let lease = record.lease_until.filter(|_| matches!(state, State::InProgress | State::Lapsed));
     if let Some(until) = lease {
         let ends = if until > now { "lease ends" } else { "lease ended" };
-        push_line(&mut out, format_args!("  {ends} {}", time::relative(until, now)));
+        push_line(&mut out, format_args!("  {ends} {}", clock::relative(until, now)));
     }
     if let Some(attempts) = attempts(record) {
         push_line(&mut out, format_args!("  {attempts}"));
@@ -84,10 +88,10 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
         push_line(&mut out, format_args!("  application {application}"));
     }
     let expires = if record.expires_at > now { "expires" } else { "expired" };
-    let at = time::instant(record.expires_at);
+    let at = clock::instant(record.expires_at);
     push_line(
         &mut out,
-        format_args!("  {expires} {} ({at})", time::relative(record.expires_at, now)),
+        format_args!("  {expires} {} ({at})", clock::relative(record.expires_at, now)),
     );
     if let Some(steps) = &record.steps {
         let said = match names(steps) {
@@ -101,7 +105,7 @@ pub(crate) fn text(entry: &Entry, now: Timestamp, show_result: bool) -> String {
             push_line(&mut out, format_args!("    {}", &**steps));
         }
     }
-    out.push_str(&unsent::text(&entry.key, record, show_result));
+    out.push_str(&unsent_text(&entry.key, record, show_result));
     match &record.result {
         Some(result) if show_result => {
             push_line(&mut out, format_args!("  result {}", &**result));
@@ -153,7 +157,7 @@ fn names(steps: &str) -> Option<Vec<String>> {
 /// When the key was claimed, and by whom.
 fn claimed(provenance: &Provenance, now: Timestamp) -> String {
     let Provenance { claimed_at, worker, source, record, .. } = provenance;
-    let mut out = format!("claimed {}", time::relative(*claimed_at, now));
+    let mut out = format!("claimed {}", clock::relative(*claimed_at, now));
     if let Some(function) = &worker.function {
         let _ = write!(out, " by {function}");
     }
@@ -183,9 +187,9 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
             "lost_attempts": record.lost_attempts,
             "consecutive_losses": record.consecutive_losses,
             "fence": record.fence,
-            "lease_until": lease_until(record).map(time::instant),
-            "settled_at": record.settled_at().map(time::instant),
-            "expires_at": time::instant(record.expires_at),
+            "lease_until": lease_until(record).map(clock::instant),
+            "settled_at": record.settled_at().map(clock::instant),
+            "expires_at": clock::instant(record.expires_at),
             "error_type": record.error_type.as_deref(),
             "application": record.application.as_deref(),
             "result_bytes": record.result.as_deref().map(str::len),
@@ -195,7 +199,7 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
                 "bytes": steps.len(),
                 "results": show_result.then_some(steps),
             })),
-            "unsent": unsent::json(&entry.key, record, show_result),
+            "unsent": unsent_json(&entry.key, record, show_result),
             "provenance": record.provenance.as_ref().map(provenance),
         }),
     };
@@ -208,7 +212,7 @@ pub(crate) fn json(entry: &Entry, now: Timestamp, show_result: bool) -> Value {
 fn provenance(provenance: &Provenance) -> Value {
     let Provenance { claimed_at, worker, source, record, .. } = provenance;
     json!({
-        "claimed_at": time::instant(*claimed_at),
+        "claimed_at": clock::instant(*claimed_at),
         "request_id": worker.request_id.as_deref(),
         "function": worker.function.as_deref(),
         "version": worker.version.as_deref(),
@@ -216,4 +220,142 @@ fn provenance(provenance: &Provenance) -> Value {
         "source": source.as_deref(),
         "record": record.as_deref(),
     })
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, ValueEnum)]
+pub(crate) enum State {
+    /// A worker holds the key, or has left it held until its lease ends
+    InProgress,
+    /// The lease has ended without a word from the worker: the next delivery takes the key over
+    Lapsed,
+    /// The last attempt failed and gave the key up: the next delivery tries again
+    Released,
+    /// The work is done
+    Completed,
+    /// The work failed permanently and is not tried again
+    Failed,
+    /// The record is over: the next delivery is new work
+    Expired,
+    /// The item is not an idempotency record
+    Unreadable,
+}
+
+impl State {
+    /// The state of a record at this time.
+    pub(crate) fn of(record: &IdempotencyRecord, now: Timestamp) -> Self {
+        let skew = Policy::default().clock_skew;
+        let held_until = record.lease_until.unwrap_or(record.expires_at).plus(skew);
+        let is_over = now > record.expires_at.plus(skew);
+        match record.status {
+            Status::InProgress if now <= held_until => Self::InProgress,
+            _ if is_over => Self::Expired,
+            Status::InProgress if record.is_given_up() => Self::Released,
+            Status::InProgress => Self::Lapsed,
+            Status::Completed => Self::Completed,
+            Status::PermanentlyFailed => Self::Failed,
+        }
+    }
+
+    /// Its name in arguments and in JSON.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::InProgress => "in-progress",
+            Self::Lapsed => "lapsed",
+            Self::Released => "released",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Expired => "expired",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// Its name in a sentence.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Self::InProgress => "in progress",
+            Self::Lapsed => "lapsed",
+            Self::Released => "released",
+            Self::Completed => "completed",
+            Self::Failed => "permanently failed",
+            Self::Expired => "expired",
+            Self::Unreadable => "unreadable",
+        }
+    }
+
+    /// The fate of the next delivery of the key.
+    pub(crate) const fn next(self) -> &'static str {
+        match self {
+            Self::InProgress => "the next delivery waits, or returns to its source",
+            Self::Lapsed => "the next delivery takes the key over",
+            Self::Released => "the next delivery tries again",
+            Self::Completed => "later deliveries are answered from it",
+            Self::Failed => "later deliveries are not tried",
+            Self::Expired => "the next delivery is new work",
+            Self::Unreadable => "deliveries of this key fail",
+        }
+    }
+}
+
+fn unsent_text(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) -> String {
+    let Some(outbox) = &record.outbox else { return String::new() };
+    let Ok(messages) = messages(key, record) else {
+        return format!(
+            "  unsent messages of {} bytes, which are encrypted or of a newer version: the next delivery or a relay \
+             sends them\n",
+            outbox.len()
+        );
+    };
+    let count = messages.len();
+    let mut out = format!("  unsent messages: {count}; the next delivery or a relay sends them\n");
+    for message in &messages {
+        let (to, id) = (message.message().destination(), message.id());
+        push_line(&mut out, format_args!("    to {to}, id {id}"));
+        if shows_bodies {
+            push_line(&mut out, format_args!("      {}", message.message().body()));
+        }
+    }
+    out
+}
+
+/// The same as JSON: `null` if there are none.
+fn unsent_json(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) -> Value {
+    let Some(outbox) = &record.outbox else { return Value::Null };
+    match messages(key, record) {
+        Err(OutboxError) => json!({ "count": null, "bytes": outbox.len() }),
+        Ok(messages) => {
+            let shown = messages.iter().map(|message| {
+                json!({
+                    "id": message.id(),
+                    "destination": message.message().destination(),
+                    "body_bytes": message.message().body().len(),
+                    "body": shows_bodies.then(|| message.message().body()),
+                })
+            });
+            let shown: Vec<_> = shown.collect();
+            json!({ "count": shown.len(), "messages": shown })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::record::Owner;
+
+    use super::*;
+
+    #[test]
+    fn at_its_last_instant_and_for_the_clock_skew_a_key_is_held() {
+        let at = Timestamp::from_secs;
+        let mut record = IdempotencyRecord::new(Status::InProgress, at(500));
+        record.owner = Some(Owner::from_bits(1));
+        record.lease_until = Some(at(100));
+        assert_eq!(State::of(&record, at(101)), State::InProgress);
+        assert_eq!(State::of(&record, at(102)), State::Lapsed);
+        assert_eq!(State::of(&record, at(502)), State::Expired);
+        record.last_owner = record.owner.take();
+        assert_eq!(State::of(&record, at(101)), State::InProgress, "stopped, and left held");
+        assert_eq!(State::of(&record, at(102)), State::Released);
+        record.lease_until = None;
+        assert_eq!(State::of(&record, at(501)), State::InProgress, "of another library");
+    }
 }

@@ -1,28 +1,20 @@
-//! What happened in a run: as text, and for `invoke` as one page of HTML, with a timeline for each key and the ledger of
+//! The report of a run: as text, and for `invoke` as one page of HTML, with a timeline for each key and the ledger of
 //! effects.
 //!
 //! The page holds everything that it needs, and no script. Everything that comes from a function or an event is escaped,
 //! and the page's policy lets a browser run no script.
 
-mod html;
-mod keys;
-mod moment;
-mod names;
-mod observed;
 mod page;
-mod run;
 mod story;
-mod text;
-mod timeline;
 
 use std::path::Path;
 
-pub(crate) use names::short;
-pub(crate) use run::{List, Run};
-pub(crate) use story::{Story, StoryEffect, StoryInvocation};
-pub(crate) use text::{Summary, table};
+use comfy_table::{
+    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
+};
+pub(crate) use story::{List, Run, Story, StoryEffect, StoryInvocation, short};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, terminal::printable};
 
 /// Checks before a run that its page can be written, so that a wrong path does not cost the run.
 pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
@@ -42,4 +34,24 @@ pub(crate) async fn write(run: &Run<'_>, path: &Path) -> Result<(), Failure> {
     tokio::fs::write(path, page::page(run)).await.map_err(failed)?;
     eprintln!("The page is in {}.", path.display());
     Ok(())
+}
+
+/// A table as wide as it has to be, or as the terminal. Numbers are on the right.
+pub(crate) fn table(list: &List) -> Table {
+    let mut table = Table::new();
+    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    table.load_style(style);
+    // Cells are wrapped in a terminal only: where the width is unknown, they are hard to read then.
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(
+        list.header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)),
+    );
+    for row in &list.rows {
+        table.add_row(row.iter().map(|text| {
+            let cell = Cell::new(printable(text));
+            let is_number = text.parse::<f64>().is_ok();
+            cell.set_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left })
+        }));
+    }
+    table
 }

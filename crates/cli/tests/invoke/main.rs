@@ -149,7 +149,7 @@ async fn bodies_are_delivered_in_one_batch() {
 
 /// Delivers a record that is settled, and one that never ends; stops the command then.
 #[cfg(unix)]
-async fn stopped(options: &[&str]) -> (Ran, String) {
+async fn stopped(signal: &str, options: &[&str]) -> (Ran, String) {
     let file = path(&format!("stopped{}", options.len()));
     std::fs::write(&file, messages(&[("m1", "succeed"), ("m2", "sleep")])).unwrap();
     let invoke = ["invoke", "--timeout", "60", "--batch-size", "1", "--verbose", "--binary"];
@@ -159,10 +159,17 @@ async fn stopped(options: &[&str]) -> (Ran, String) {
     let mut child = command.kill_on_drop(true).spawn().unwrap();
     let mut lines = tokio::io::BufReader::new(child.stderr.take().unwrap()).lines();
     // The first invocation has ended then: one process gets both records.
-    while !lines.next_line().await.unwrap().unwrap().contains("sleeping") {}
+    let sleeping = loop {
+        let line = lines.next_line().await.unwrap().unwrap();
+        if line.contains("sleeping") {
+            break line;
+        }
+    };
     let pid = child.id().unwrap().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
     let output = child.wait_with_output().await.unwrap();
+    let function = sleeping.split(['[', ']']).nth(1).unwrap();
+    assert!(!std::path::Path::new("/proc").join(function).exists(), "the function goes on");
     std::fs::remove_file(&file).unwrap();
     let rest = lines.next_line().await.unwrap().unwrap_or_default();
     let told = lines.next_line().await.unwrap().unwrap_or_default();
@@ -172,11 +179,12 @@ async fn stopped(options: &[&str]) -> (Ran, String) {
 #[cfg(unix)]
 #[tokio::test]
 async fn a_stopped_command_shows_what_was_seen_so_far() {
-    let (ran, told) = stopped(&[]).await;
+    let (ran, told) = stopped("-INT", &[]).await;
     let shown = ran.code(130).out;
     assert!(shown.contains("1 delivery: 1 executed"), "{shown}");
     assert!(told.contains("Interrupted"), "it does not say that it is not all");
-    let report = stopped(&["--json"]).await.0.json();
+    // Its terminal was closed.
+    let report = stopped("-HUP", &["--json"]).await.0.code(130).json();
     assert_eq!((&report["complete"], &report["summary"]["executed"]), (&json!(false), &json!(1)));
 }
 
@@ -188,12 +196,12 @@ fn a_signal_ends_commands_that_wait_for_their_input() {
         let mut command = command(*arguments);
         command.args(["--binary", "/"]).stdin(Stdio::piped()).spawn().unwrap()
     };
-    let invoke = [&["invoke", "-"][..]; 4];
-    let chaos = [&["chaos", "--vary", "orderId", "--sqs-body", "-"][..]; 4];
-    let mut started: Vec<_> = invoke.iter().chain(&chaos).map(start).collect();
+    let invoke = [&["invoke", "-"][..]; 8];
+    let mut started: Vec<_> = invoke.iter().map(start).collect();
     std::thread::sleep(std::time::Duration::from_secs(1));
-    for child in &mut started {
-        Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    for (child, signal) in started.iter_mut().zip(["-TERM", "-INT", "-HUP", "-QUIT"].iter().cycle())
+    {
+        Command::new("kill").args([signal, &*child.id().to_string()]).status().unwrap();
         let begun = std::time::Instant::now();
         while child.try_wait().unwrap().is_none() {
             assert!(begun.elapsed().as_secs() < 20, "it goes on");
@@ -214,5 +222,20 @@ fn what_to_build_is_said_when_it_is_not_clear() {
     ] {
         let mut invoke = command(["invoke", SQS]);
         Ran::from(invoke.args(options).current_dir(directory)).refused(said).refused(remedy);
+    }
+}
+
+#[cfg(all(feature = "records", not(any(feature = "chaos", feature = "servers"))))]
+#[test]
+fn a_command_that_is_not_compiled_in_names_its_feature() {
+    for (arguments, said, feature) in [
+        (&["chaos", "--deliveries", "3"][..], "`chaos` is not compiled in", "--features chaos"),
+        (
+            &["records", "list", "--store", "postgres://u@127.0.0.1/d"],
+            "`records` of PostgreSQL is not compiled in",
+            "--features servers",
+        ),
+    ] {
+        Ran::from(&mut command(arguments)).refused(said).refused(feature);
     }
 }

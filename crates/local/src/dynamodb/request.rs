@@ -1,4 +1,4 @@
-//! What a request to DynamoDB asks, and what it is answered: which items and tables, which permissions, which capacity.
+//! A request to DynamoDB and its answer: which items and tables, which permissions, which capacity.
 //!
 //! A request does not say which of its values is the key of a new item, so the key is the attribute `id`, else a text
 //! with a `#` as the keys of idempotency records have it, else the first text.
@@ -24,13 +24,13 @@ pub struct StoreRequest {
     pub items: Vec<ItemRequest>,
 }
 
-/// What a request asked of one item.
+/// The part of a request that is about one item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ItemRequest {
     /// The table.
     pub table: String,
-    /// What was asked.
+    /// The verb of the request.
     pub verb: Verb,
     /// The key, as far as the request shows it.
     pub key: String,
@@ -42,7 +42,7 @@ pub struct ItemRequest {
     pub answer: ItemAnswer,
 }
 
-/// What a request does with an item.
+/// The verb of a request for an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verb {
     /// Reads it.

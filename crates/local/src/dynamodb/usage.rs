@@ -16,7 +16,7 @@ pub struct Usage {
     pub read_units: f64,
     /// Write units consumed, as DynamoDB reported them.
     pub write_units: f64,
-    /// Conditional writes refused. DynamoDB bills each with at least one write unit. Those of a
+    /// Conditional writes refused. DynamoDB bills each with at least one write unit. Conditions of a
     /// batch are among the `write_units`; a single write that is refused reports none.
     pub refused_conditions: u64,
     /// Faults injected.

@@ -65,7 +65,7 @@ impl FunctionConfig {
 
     /// An environment variable of the function. It replaces one that Lambda would set.
     ///
-    /// Of the caller's environment, the function sees only what the system needs, such as `PATH`, so that it does not
+    /// The function sees only those variables of the caller that the system needs, such as `PATH`, so that it does not
     /// use an AWS account by accident.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

@@ -20,7 +20,7 @@ pub struct Invocation {
     pub result: InvocationResult,
     /// From giving the event to the process to the end, without the start of the process.
     pub duration: Duration,
-    /// What the function logged of each record, in that order.
+    /// The function's lines about each record, in that order.
     pub records: Vec<RecordLine>,
     /// The function's DynamoDB requests during the invocation.
     pub dynamodb: Usage,
@@ -41,7 +41,7 @@ impl Invocation {
 /// Invocations that one process had at the same time.
 #[derive(Clone, Debug)]
 pub struct AtOnce {
-    /// Each of them, in the order given. Of several, `dynamodb` and `requests` are empty, because a request does not say
+    /// Each of them, in the order given. `dynamodb` and `requests` are empty where there are several, because a request does not say
     /// to which it belongs.
     pub invocations: Vec<Invocation>,
     /// The DynamoDB requests of all of them.

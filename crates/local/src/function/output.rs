@@ -117,7 +117,7 @@ impl Reader {
     }
 }
 
-/// What a reader was asked, and how many bytes the pipe can still have that were in it then. Dropping a question answers
+/// A question to a reader, and how many bytes the pipe can still have that were in it then. Dropping a question answers
 /// it.
 #[derive(Default)]
 struct Questions(Vec<(oneshot::Sender<()>, usize)>);

@@ -10,8 +10,7 @@ use bytes::Bytes;
 use tokio::sync::Semaphore;
 
 use super::output::{OnOutput, Progress};
-use super::process::Process;
-use super::signal::{self, Signal};
+use super::process::{Process, Signal, send};
 use super::{AtOnce, FunctionConfig, InvocationResult};
 use crate::{DynamoDb, Error, Usage};
 
@@ -185,7 +184,7 @@ impl Pool {
     pub(crate) fn signal(&self, pid: u32, signal: Signal) -> bool {
         // The processes of both lists were not yet waited for, so the system has not reused their ids.
         let busy = lock(&self.busy).values().any(|busy| *busy == pid);
-        (busy || self.is_stray(pid)) && signal::send(pid, signal)
+        (busy || self.is_stray(pid)) && send(pid, signal)
     }
 
     /// Whether the process missed its deadline, was left running, and has not ended.

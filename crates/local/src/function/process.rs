@@ -1,18 +1,23 @@
 //! One process of the function, from its start to its end, invocation after invocation.
 
-use std::process::Stdio;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    process::Stdio,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use bytes::Bytes;
-use tokio::io::AsyncRead;
-use tokio::process::{Child, Command};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::{
+    io::AsyncRead,
+    process::{Child, Command},
+    time::{Instant, sleep_until, timeout},
+};
 
-use super::output::{Lines, OnOutput, Progress, Reader};
-use super::runtime_api::{RuntimeApi, Said, Work};
-use super::signal::{Signal, send};
-use super::{AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine};
+use super::{
+    AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine,
+    output::{Lines, OnOutput, Progress, Reader},
+    runtime_api::{RuntimeApi, Said, Work},
+};
 use crate::{Error, Proxy, Usage};
 
 /// A process of the function, with its own Runtime API and DynamoDB proxy. Dropping it kills the process.
@@ -250,7 +255,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended had its group killed then, and its number may be another's by now.
+        // A process that has ended had its group killed then, and its number may be another's by now.
         if self.child.id().is_some() {
             self.end_group();
         }
@@ -260,4 +265,35 @@ impl Drop for Process {
 enum Heard {
     Said(Said),
     Ended(InvocationResult),
+}
+
+/// A signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// `SIGSTOP`: the process stops, with all its connections open, until it gets `SIGCONT`.
+    Stop,
+    /// `SIGCONT`: the stopped process continues.
+    Continue,
+    /// `SIGKILL`: the process ends at once.
+    Kill,
+}
+
+/// Sends a signal to a process and to what it has started; false if there is no such process, or no such thing on this
+/// system.
+#[cfg(unix)]
+pub(crate) fn send(pid: u32, signal: Signal) -> bool {
+    use rustix::process::{Pid, kill_process_group};
+    let signal = match signal {
+        Signal::Stop => rustix::process::Signal::STOP,
+        Signal::Continue => rustix::process::Signal::CONT,
+        Signal::Kill => rustix::process::Signal::KILL,
+    };
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    pid.is_some_and(|pid| kill_process_group(pid, signal).is_ok())
+}
+
+/// Sends a signal; false if there is no such process, or no such thing on this system.
+#[cfg(not(unix))]
+pub(crate) fn send(_pid: u32, _signal: Signal) -> bool {
+    false
 }

@@ -1,8 +1,11 @@
-//! What a function logs of each record: one JSON line on its output.
+//! The lines that a function writes: one for a record that it has to say something about, and one for each effect that a
+//! handler reports.
 //!
 //! A function built on this project logs, through `tracing`, an event whose message begins with `record done`,
-//! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON formatter are read: fields nested under `fields` (the
-//! default of `lambda_runtime`) and flattened.
+//! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON
+//! formatter are read: fields nested under `fields` (the default of `lambda_runtime`) and flattened.
+//! `lambda_idempotency::testing::effect` writes the line of an effect; a function that does not use the library can write
+//! it itself.
 
 use std::fmt;
 
@@ -188,6 +191,44 @@ impl fmt::Display for Outcome {
 impl Serialize for Outcome {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.as_str())
+    }
+}
+
+/// An effect that a function reported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EffectLine {
+    /// Its name: what happened.
+    pub name: String,
+    /// The id of the record for which it happened.
+    pub record: String,
+    /// The hash of the record's idempotency key, if it has one.
+    pub key_hash: Option<String>,
+    /// The fence of the attempt.
+    pub fence: Option<u64>,
+}
+
+impl EffectLine {
+    /// Reads a line of output, if it is about an effect.
+    ///
+    /// ```
+    /// # use lambda_idempotency_local::EffectLine;
+    /// let line = EffectLine::parse(r#"{"lambda_idempotency_effect":"charge","record":"m-1"}"#);
+    /// assert_eq!(line.map(|line| line.name).as_deref(), Some("charge"));
+    /// assert_eq!(EffectLine::parse("charged m-1"), None);
+    /// ```
+    pub fn parse(line: &str) -> Option<Self> {
+        if !line.contains("lambda_idempotency_effect") {
+            return None;
+        }
+        let line: Value = serde_json::from_str(line.trim()).ok()?;
+        let text = |name: &str| Some(line.get(name)?.as_str()?.to_owned());
+        Some(Self {
+            name: text("lambda_idempotency_effect")?,
+            record: text("record")?,
+            key_hash: text("key_hash"),
+            fence: line.get("fence").and_then(Value::as_u64),
+        })
     }
 }
 

@@ -26,7 +26,7 @@ impl Local {
         Ok(report)
     }
 
-    /// Delivers an event that has been recognised. What has happened is added to the report when it happens, so that
+    /// Delivers an event that has been recognised. Each invocation is added to the report when it ends, so that
     /// whoever drops the future has it.
     ///
     /// # Errors

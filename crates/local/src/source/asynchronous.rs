@@ -1,6 +1,6 @@
 //! Events that are an invocation each, which is tried again as a whole.
 //!
-//! Of SNS and EventBridge, Lambda accepts the event, answers at once, and invokes the function later. If the function
+//! Lambda accepts an event of SNS or EventBridge, answers at once, and invokes the function later. If the function
 //! fails, Lambda retries with the same request id after one minute and again after two; then it sends the event to the
 //! dead-letter queue. A client of HTTP waits for the answer, and sends the same request again after a conflict, a server
 //! error or no answer, as the draft of the `Idempotency-Key` header says; that is another request id. A direct invocation is not tried again.

@@ -41,11 +41,11 @@ impl Default for StreamConfig {
     }
 }
 
-/// What a function's answer says about the records of a lane that it was given.
+/// The meaning of a function's answer for the records of a lane that it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// Those before this index are done.
+    /// The records before this index are done.
     UpTo(usize),
     /// All but those at these indices are done: each record is acknowledged separately.
     AllBut(BTreeSet<usize>),

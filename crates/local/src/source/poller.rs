@@ -77,7 +77,7 @@ impl Batch {
         &self.event
     }
 
-    /// Of each record: its id, if it has one, and how often it has been delivered.
+    /// The id of each record, if it has one, and how often it has been delivered.
     pub fn records(&self) -> impl Iterator<Item = (Option<&str>, u32)> {
         self.deliveries.iter().map(|delivery| (delivery.id.as_deref(), delivery.count))
     }

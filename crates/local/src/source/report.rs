@@ -67,11 +67,11 @@ pub struct RecordReport {
     pub outcome: Outcome,
     /// The line that the function logged for it, if it logged one.
     pub line: Option<RecordLine>,
-    /// What its source did with it.
+    /// The action of its source.
     pub disposition: Disposition,
 }
 
-/// What the source does with a record after a delivery.
+/// The action of a source on a record after a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Disposition {

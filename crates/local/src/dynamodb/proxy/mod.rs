@@ -1,6 +1,5 @@
 //! A proxy in front of the database that counts requests and injects faults.
 
-mod replies;
 mod upstream;
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -19,8 +18,8 @@ use super::usage::{Ledger, Usage};
 use crate::Error;
 use crate::http::{HangUp, Reply, Server};
 
-use replies::reply;
 pub(crate) use upstream::Upstream;
+use upstream::{cancelled, error, reply};
 
 /// A proxy of an embedded DynamoDB, on a loopback port. Dropping it closes it.
 #[derive(Debug)]
@@ -154,7 +153,7 @@ impl Forwarding {
                 if apply == Apply::After {
                     call.apply().await?;
                 }
-                Ok(replies::error(status, &code))
+                Ok(error(status, &code))
             }
             Some(Action::HangUp { apply }) => {
                 if apply == Apply::After {
@@ -252,7 +251,7 @@ impl Call<'_> {
 
     fn cancelled(self, member: usize, code: &str) -> Response<Bytes> {
         let members = self.json.get("TransactItems").and_then(Value::as_array).map_or(0, Vec::len);
-        replies::cancelled(members, member, code)
+        cancelled(members, member, code)
     }
 }
 

@@ -1,15 +1,55 @@
-//! The results of runs for a terminal.
+//! The output of `chaos` and `prove`: how far they are, and the result of the audit.
 
-use std::{collections::BTreeMap, fmt};
-
-use comfy_table::{
-    Attribute, Cell, CellAlignment, ContentArrangement, LineStyle, Table, TableStyle,
+use std::{
+    collections::BTreeMap,
+    fmt::{self, Display},
+    io::IsTerminal as _,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 use lambda_idempotency_chaos::{Findings, Offence, Violation};
 
-use super::run::List;
-use crate::terminal::printable;
+use crate::{
+    report::{List, table},
+    terminal::printable,
+};
+
+/// How often it is said.
+const EVERY: Duration = Duration::from_secs(5);
+
+/// Counts what is done.
+pub(crate) struct Progress {
+    done: AtomicU64,
+    total: u64,
+    what: &'static str,
+}
+
+impl Progress {
+    pub(crate) fn new(total: u64, what: &'static str) -> Self {
+        Self { done: AtomicU64::new(0), total, what }
+    }
+
+    pub(crate) fn set(&self, done: u64) {
+        self.done.store(done, Ordering::Relaxed);
+    }
+
+    /// Says during `work` how much is done, if stderr is a terminal.
+    pub(crate) async fn during<T>(&self, work: impl Future<Output = T>, hidden: bool) -> T {
+        let is_shown = !hidden && std::io::stderr().is_terminal();
+        let mut work = std::pin::pin!(work);
+        loop {
+            match tokio::time::timeout(EVERY, &mut work).await {
+                Ok(done) => return done,
+                Err(_) if is_shown => {
+                    let done = self.done.load(Ordering::Relaxed);
+                    eprintln!("{done} of {} {}", self.total, self.what);
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}
 
 /// The result of an audit, for a terminal.
 pub(crate) struct Summary<'a> {
@@ -62,22 +102,12 @@ fn violations(f: &mut fmt::Formatter<'_>, findings: &Findings) -> fmt::Result {
     Ok(())
 }
 
-/// A table as wide as it has to be, or as the terminal. Numbers are on the right.
-pub(crate) fn table(list: &List) -> Table {
-    let mut table = Table::new();
-    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
-    table.load_style(style);
-    // Cells are wrapped in a terminal only: where the width is unknown, they are hard to read then.
-    table.set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(
-        list.header.iter().map(|title| Cell::new(title).add_attribute(Attribute::Bold)),
-    );
-    for row in &list.rows {
-        table.add_row(row.iter().map(|text| {
-            let cell = Cell::new(printable(text));
-            let is_number = text.parse::<f64>().is_ok();
-            cell.set_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left })
-        }));
-    }
-    table
+/// A table of names and counts.
+pub(crate) fn counts<K: Display>(
+    title: &'static str,
+    header: &'static [&'static str],
+    counts: &BTreeMap<K, u64>,
+) -> List {
+    let rows = counts.iter().map(|(name, count)| vec![name.to_string(), count.to_string()]);
+    List { title, header, rows: rows.collect() }
 }

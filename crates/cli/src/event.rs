@@ -1,18 +1,129 @@
-//! The envelopes of all sources: those of the samples in `events`, with other payloads, ids and times. A test compares
-//! them with AWS's own samples.
+//! `lambda-idempotency event`: makes an event of a payload, as Lambda hands it to a function.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    path::Path,
+    process::ExitCode,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use clap::{Args, ValueEnum};
 use md5::{Digest as _, Md5};
 use serde_json::{Map, Value, json};
 
-use super::{Source, Stamp};
+use crate::{
+    failure::Failure,
+    terminal::{document, print, read},
+};
+
+/// The payload of an event for which the user gave none.
+const SAMPLE: &str = r#"{"orderId":"o-1001","customer":"c-17","sku":"tea-assam-250","quantity":2}"#;
+
+/// Runs the command: prints the event.
+pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let mut payloads =
+        arguments.body.iter().map(|body| payload(body)).collect::<Result<Vec<_>, _>>()?;
+    if payloads.is_empty() {
+        payloads.push(SAMPLE.to_owned());
+    }
+    let event = event(arguments.source, &payloads, &mut Stamp::now(arguments.id.clone()))?;
+    print(&document(&event))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The payload itself, `@FILE`, or `-` for standard input.
+fn payload(argument: &str) -> Result<String, Failure> {
+    match argument.strip_prefix('@') {
+        Some(path) => read(Path::new(path)),
+        None if argument == "-" => read(Path::new(argument)),
+        None => Ok(argument.to_owned()),
+    }
+}
+
+/// Make an event of a payload, in the envelope in which Lambda hands it to a function
+///
+/// Prints the event. Ids are new each time, so two events are two messages; `--id` makes the same message again.
+#[derive(Args, Debug)]
+#[command(after_long_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// The service that sends the event
+    #[arg(value_enum)]
+    pub(crate) source: Source,
+
+    /// The payload: the text itself, `@FILE`, or `-` for standard input; may be repeated, for more records
+    ///
+    /// It is the body of a message, the message of a notification, the detail of an event, the data of a record, the new
+    /// image of an item, the body of a request, or the input of a schedule. For S3 it is the key of the object, URL-encoded as S3 sends it. Without
+    /// it, the event has a sample order.
+    #[arg(long, value_name = "PAYLOAD", allow_hyphen_values = true)]
+    pub(crate) body: Vec<String>,
+
+    /// The id of the first record [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) id: Option<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  An SQS event with one message
+    lambda-idempotency event sqs --body '{\"orderId\":\"o-1\"}' > event.json
+
+  Three messages in one batch, two of them the same work; which keys do they get?
+    lambda-idempotency event sqs --body '{\"orderId\":1}' --body '{\"orderId\":1}' --body '{\"orderId\":2}' > event.json
+    lambda-idempotency keys event.json --operation place --key orderId
+
+  An event of EventBridge whose detail is in a file, delivered to your function
+    lambda-idempotency event eventbridge --body @order.json > event.json
+    lambda-idempotency invoke event.json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Source {
+    /// Messages of a queue
+    Sqs,
+    /// Messages of a FIFO queue, all in one message group
+    SqsFifo,
+    /// Notifications of a topic
+    Sns,
+    /// A notification of a topic in messages of a queue
+    SnsInSqs,
+    /// An event of a bus; several payloads make the list that a custom bus sends
+    #[value(name = "eventbridge")]
+    EventBridge,
+    /// A schedule's invocation, with the payload as its input
+    Scheduler,
+    /// Records of a Kinesis stream
+    Kinesis,
+    /// Inserted items of a table's stream
+    #[value(name = "dynamodb")]
+    DynamoDb,
+    /// Inserted documents of a cluster's change stream
+    #[value(name = "documentdb")]
+    DocumentDb,
+    /// Records of a partition of a topic
+    Kafka,
+    /// Objects that were stored, by their keys
+    S3,
+    /// Text messages of an ActiveMQ queue
+    #[value(name = "activemq")]
+    ActiveMq,
+    /// Messages of a RabbitMQ queue
+    #[value(name = "rabbitmq")]
+    RabbitMq,
+    /// Messages of a queue through a pipe
+    Pipe,
+    /// A POST request to a function URL, with an Idempotency-Key
+    Http,
+    /// The payload alone: a direct invocation
+    Direct,
+}
 
 /// Members of a record, by their places in it, that differ from those of the sample.
 type Members = Vec<(&'static str, Value)>;
 
 macro_rules! sample {
     ($name:literal) => {
-        include_str!(concat!("../../../../events/", $name, ".json"))
+        include_str!(concat!("../../../events/", $name, ".json"))
     };
 }
 
@@ -183,7 +294,7 @@ fn message(body: &str, stamp: &mut Stamp) -> Members {
     ]
 }
 
-/// What SNS sends to a queue: as to a function, with small differences in the names of two members.
+/// The body that SNS sends to a queue: as to a function, with small differences in the names of two members.
 fn notification(message: &str, stamp: &mut Stamp) -> Result<String, String> {
     let mut event = event(Source::Sns, &[message.to_owned()], stamp)?;
     let sns = event.pointer_mut("/Records/0/Sns").map(Value::take).unwrap_or_default();
@@ -234,5 +345,98 @@ fn only<T>(payloads: &[T]) -> Result<&T, String> {
     match payloads {
         [one] => Ok(one),
         _ => Err("this source sends one payload in an event: give `--body` once".to_owned()),
+    }
+}
+
+/// Makes ids, sequence numbers and times.
+#[derive(Debug)]
+pub(crate) struct Stamp {
+    /// Milliseconds since 1970.
+    pub(crate) now_ms: u64,
+    /// The id of the next record, if it is given.
+    next: Option<String>,
+    /// How many sequence numbers were made.
+    made: u64,
+}
+
+impl Stamp {
+    /// The present, and this id for the first record.
+    pub(crate) fn now(first_id: Option<String>) -> Self {
+        #[expect(clippy::disallowed_methods, reason = "the sender of an event has a real clock")]
+        let now = SystemTime::now();
+        let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        Self { now_ms, next: first_id, made: 0 }
+    }
+
+    /// The id of the next record: the given one, or a new one in the shape of a UUID.
+    pub(crate) fn id(&mut self) -> String {
+        self.next.take().unwrap_or_else(|| {
+            let random = || RandomState::new().hash_one(self.made);
+            let (high, low) = (random(), random());
+            format!(
+                "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
+                high >> 32,
+                (high >> 16) & 0xffff,
+                high & 0xfff,
+                (low >> 48) & 0xfff,
+                low & 0xffff_ffff_ffff
+            )
+        })
+    }
+
+    /// The given id, if no record has it yet.
+    pub(crate) fn given(&mut self) -> Option<String> {
+        self.next.take()
+    }
+
+    /// A number that grows from record to record, and from one use of the command to the next.
+    pub(crate) fn sequence(&mut self) -> u64 {
+        self.made += 1;
+        self.now_ms * 1000 + self.made
+    }
+
+    /// The time as `2026-11-21T09:07:12.418Z`.
+    pub(crate) fn time(&self) -> String {
+        let (seconds, ms) = (self.now_ms / 1000, self.now_ms % 1000);
+        let (year, month, day) = date(seconds / 86_400);
+        let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}.{ms:03}Z", seconds % 60)
+    }
+}
+
+/// Year, month and day of a number of days since 1970, by counting.
+fn date(mut days: u64) -> (u64, u64, u64) {
+    let is_leap = |year: u64| {
+        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
+    };
+    let mut year = 1970;
+    while days >= 365 + u64::from(is_leap(year)) {
+        days -= 365 + u64::from(is_leap(year));
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let mut month = 1;
+    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
+        if days < length {
+            break;
+        }
+        days -= length;
+        month += 1;
+    }
+    (year, month, days + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_as_aws_writes_it() {
+        let at = |now_ms| Stamp { now_ms, next: None, made: 0 }.time();
+        assert_eq!(at(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(at(1_709_210_096_007), "2024-02-29T12:34:56.007Z");
+        assert_eq!(at(1_798_761_599_999), "2026-12-31T23:59:59.999Z");
+        assert_eq!(at(4_107_542_400_000), "2100-03-01T00:00:00.000Z");
     }
 }

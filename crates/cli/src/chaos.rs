@@ -1,16 +1,47 @@
-//! The arguments of `chaos`.
+//! `lambda-idempotency chaos`: runs a function under faults, and audits what it did.
 
-use std::path::PathBuf;
-use std::time::Duration;
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
 use clap::Args;
-use lambda_idempotency_chaos::{FaultKind, Settings, Template};
-use lambda_idempotency_local::Table;
+use lambda_idempotency_chaos as chaos;
+use lambda_idempotency_chaos::{FaultKind, Offence, Report, Settings, Template};
+use lambda_idempotency_local::{Build, Table};
 
-use crate::arguments::{at_least, table, time_to_work};
-use crate::failure::Failure;
-use crate::function::FunctionOptions;
-use crate::input;
+use crate::{
+    arguments::{at_least, table, time_to_work},
+    audit::{Progress, Summary, counts},
+    failure::Failure,
+    function::FunctionOptions,
+    terminal::{self, document, print},
+};
+
+/// Runs the command: 0 if there is no violation, 1 if there is one.
+pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
+    let mut settings = arguments.settings()?;
+    settings.check()?;
+    arguments.function.release |= !cfg!(debug_assertions);
+    let scripted = Build {
+        package: Some("lambda-idempotency-tests".to_owned()),
+        bin: Some("scripted_orders".to_owned()),
+        ..Build::default()
+    };
+    let scripted = (!arguments.is_users_function()).then_some((scripted, CLONE));
+    settings.binary = arguments.function.binary(scripted, false).await?;
+    let done = Progress::new(settings.deliveries as u64, "messages");
+    let ran = chaos::run(&settings, |settled| done.set(settled as u64));
+    let report = done.during(ran, arguments.json).await?;
+    print(&if arguments.json {
+        document(&serde_json::to_value(&report)?)
+    } else {
+        format!("{}\n", summary(&report))
+    })?;
+    let is_right = report.findings.violations.is_empty();
+    Ok(if is_right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The remedy if the scripted orders function is not here.
+const CLONE: &str = "Run this in a clone of the repository, which has the scripted orders function, or run your own function with
+  `--sqs-body FILE --vary MEMBER` or `--event EVENT.json --vary MEMBER`.";
 
 /// Run a real function under every fault, and audit what it did
 ///
@@ -47,7 +78,7 @@ pub(crate) struct Arguments {
 
     /// The same with another source: a file (`-`: standard input) with an event that has one record
     ///
-    /// Of SQS (standard or FIFO), SNS, EventBridge, Kinesis or a DynamoDB stream; `lambda-idempotency event` makes one.
+    /// The source is SQS (standard or FIFO), SNS, EventBridge, Kinesis or a DynamoDB stream; `lambda-idempotency event` makes one.
     /// Every message is this record with another id and another payload. A queue's and a stream's batches have up to
     /// ten; where order counts, the audit compares it.
     #[arg(long, value_name = "EVENT.json", requires = "vary", group = "own")]
@@ -114,8 +145,8 @@ impl Arguments {
     fn template(&self) -> Result<Option<Template>, Failure> {
         let Some(vary) = &self.vary else { return Ok(None) };
         let template = match (&self.sqs_body, &self.event) {
-            (Some(path), _) => Template::new(&input::read(path)?, vary),
-            (None, Some(path)) => Template::of_event(&input::read(path)?, vary),
+            (Some(path), _) => Template::new(&terminal::read(path)?, vary),
+            (None, Some(path)) => Template::of_event(&terminal::read(path)?, vary),
             (None, None) => return Ok(None),
         };
         template.map(Some).map_err(|error| Failure::from(error).remedy(TEMPLATE))
@@ -140,5 +171,62 @@ impl Arguments {
             settings.faults = faults.iter().copied().collect();
         }
         Ok(settings)
+    }
+}
+
+/// Everything that the report shows.
+pub(crate) fn summary(report: &Report) -> Summary<'_> {
+    let faults: Vec<_> = report.faults.iter().map(|kind| kind.as_str()).collect();
+    let findings = &report.findings;
+    let violations: u64 = findings.violations.iter().map(|violation| violation.times).sum();
+    Summary {
+        subtitle: format!(
+            "seed {}, schedule {}, {} processes, source {}, {:.1} s, faults: {}",
+            report.seed,
+            report.schedule,
+            report.processes,
+            report.source,
+            report.seconds,
+            faults.join(", ")
+        ),
+        numbers: vec![
+            (report.messages as u64, "messages"),
+            (report.probes as u64, "sent once more, for keys held at the end"),
+            (report.keys as u64, "pieces of work"),
+            (report.deliveries, "deliveries"),
+            (report.returned, "returned to the source"),
+            (report.acknowledged as u64, "messages acknowledged"),
+            (report.dead_lettered as u64, "messages dead-lettered, as scripted"),
+            (report.invocations as u64, "invocations"),
+            (report.requests, "store requests"),
+            (report.injected.values().sum(), "faults injected"),
+            (report.executions as u64, "handlers started"),
+            (findings.effects, "effects"),
+            (findings.doubled.values().sum(), "effects again, with a cause"),
+            (findings.stale, "of these, a fence would refuse"),
+            (findings.count(Offence::Lost), "lost"),
+            (findings.count(Offence::Stuck), "stuck"),
+            (findings.count(Offence::Doubled), "doubled without a cause"),
+            (violations, "violations, all kinds"),
+        ],
+        findings,
+        lists: vec![
+            counts("Faults injected", &["fault", "times"], &report.injected),
+            counts("Deliveries by outcome", &["outcome", "deliveries"], &report.outcomes),
+            counts("Effects that happened again", &["observed cause", "times"], &findings.doubled),
+        ],
+        verdict: verdict(report, violations),
+    }
+}
+
+fn verdict(report: &Report, violations: u64) -> String {
+    if report.given_up {
+        return "UNFINISHED: no message was settled for a long time, so the run was given up. A machine that has no \
+                processor time for the function does that: use a longer timeout, or more patience."
+            .to_owned();
+    }
+    match violations {
+        0 => "No message was lost or stuck, and every effect that happened again has a cause that was observed.".to_owned(),
+        count => format!("{count} violation(s) of what the library promises: see above."),
     }
 }
