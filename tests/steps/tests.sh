@@ -9,7 +9,8 @@ step_test() {
 # The tests of the other packages. With `--workspace`, because without it Cargo would choose other features and compile the
 # AWS SDK once more; the unit tests that `test` has run take seconds.
 step_others() {
-    cargo test --workspace --locked --lib --test model --test results --test testkit
+    cargo test --workspace --locked --lib --test model --test records --test results --test testkit \
+        --features lambda-idempotency-cli/records
 }
 
 # The tests that a change to keys, engine or sources breaks first. They use the features of the whole
