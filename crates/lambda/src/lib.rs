@@ -241,7 +241,8 @@
 //! let orders = idempotency.clone();
 //! let handler = async move |cancelled: Cancelled, _: Call| {
 //!     let place = Operation::new("place-order").key("orderId");
-//!     orders.free(&place, &cancelled).await
+//!     orders.free(&place, &cancelled).await?;
+//!     Ok::<_, Failure>(())
 //! };
 //! let source = EventBridge::new().detail_type("OrderCancelled");
 //! let function = idempotency.on(source, &cancel, handler)?;
