@@ -44,14 +44,14 @@ use crate::{
 /// [`DynamoDbStore`]: https://docs.rs/lambda-idempotency-dynamodb
 pub trait Browse: Send + Sync + 'static {
     /// The next items after `after`, or the first ones: at most `limit`, in any order. A page can be
-    /// shorter, also empty, and still have a next one: it is to end at some megabytes, because a result may have several.
+    /// shorter, also empty, and still have a next one: it is to end at some megabytes ([`PageBuilder`]).
     ///
     /// From the first page to the one without a [`next`](Page::next), each record that stays in the store
     /// meanwhile is on exactly one page, as it was when that page was read. Records that come, go or change
     /// meanwhile may be on it in either state, or missing.
     ///
     /// An item that is not an idempotency record is an error in its place, as in [`Store::read`], and does
-    /// not fail the page.
+    /// not fail the page. A record has neither its result nor its payload, which are not read: [`Store::read`] has them.
     ///
     /// [`Store::read`]: crate::store::Store::read
     ///
@@ -67,10 +67,10 @@ pub trait Browse: Send + Sync + 'static {
     /// As [`page`](Self::page), for a sweep over what is left: items without it may be missing. A store without an
     /// index of what is left returns the page of all items. Cursors are those of this method for the same `left`.
     ///
-    /// Each record is as it was when its page was read. One with [messages](Left::Messages) has neither its result nor its
-    /// steps nor its payload, which are not read: write nothing back of it, but [mark](Self::mark_sent) its messages as sent. An item that
-    /// could not be read now fails the page; one that is not an idempotency record is an error in its place. An index may learn of a write later than the store does, so a
-    /// record that was written a moment ago may be missing; the next sweep finds it.
+    /// Each record is as it was when its page was read, with one text: its messages, or its payload. The others [are not
+    /// read](Left::unread): write nothing back of it, but [mark](Self::mark_sent) its messages as sent. An item that could not
+    /// be read now fails the page; one that is not an idempotency record is an error in its place. An index may learn of a
+    /// write later than the store does, so a record that was written a moment ago may be missing; the next sweep finds it.
     ///
     /// # Errors
     /// As [`page`](Self::page); and the store cannot use its index.
@@ -164,17 +164,28 @@ impl Left {
         }
     }
 
-    /// The record as a page of what is left has it: see [`Browse::left`].
+    /// The texts that a page leaves out, by the names of the fields of a record: a page of what is left, or of all records.
     #[must_use]
-    pub fn of(self, mut record: IdempotencyRecord) -> IdempotencyRecord {
-        self.leave_out(&mut record);
-        record
+    pub const fn unread(left: Option<Self>) -> &'static [&'static str] {
+        match left {
+            None => &["result", "payload"],
+            Some(Self::Messages) => &["result", "steps", "payload"],
+            Some(Self::Work) => &["result", "steps", "outbox"],
+        }
     }
 
-    fn leave_out(self, record: &mut IdempotencyRecord) {
-        if self == Self::Messages {
-            (record.result, record.steps, record.payload) = (None, None, None);
+    /// The record as such a page has it.
+    #[must_use]
+    pub fn listed(left: Option<Self>, mut record: IdempotencyRecord) -> IdempotencyRecord {
+        let IdempotencyRecord { result, steps, outbox, payload, .. } = &mut record;
+        for (name, text) in
+            [("result", result), ("steps", steps), ("outbox", outbox), ("payload", payload)]
+        {
+            if Self::unread(left).contains(&name) {
+                *text = None;
+            }
         }
+        record
     }
 }
 
@@ -196,17 +207,6 @@ impl Page {
         next: Option<Cursor>,
     ) -> Self {
         Self { items, next }
-    }
-
-    /// The same page as one of what is [left](Browse::left).
-    #[must_use]
-    pub fn of(mut self, left: Left) -> Self {
-        for (_, item) in &mut self.items {
-            if let Ok(record) = item {
-                left.leave_out(record);
-            }
-        }
-        self
     }
 }
 

@@ -103,6 +103,29 @@ impl Store for MemoryStore {
     }
 }
 
+impl MemoryStore {
+    fn page_of(
+        &self,
+        left: Option<Left>,
+        after: Option<&Cursor>,
+        limit: NonZeroUsize,
+    ) -> Result<Page, StoreError> {
+        let records = self.lock();
+        let after = |key: &Key| after.is_none_or(|cursor| key.as_str() > cursor.as_str());
+        let mut found: Vec<_> = records.iter().filter(|(key, _)| after(key)).collect();
+        found.sort_unstable_by_key(|(key, _)| key.as_str());
+        let (mut page, mut found) = (PageBuilder::new(limit), found.into_iter().peekable());
+        while page.has_room()
+            && let Some((key, record)) = found.next()
+        {
+            let record = Left::listed(left, record.clone());
+            let added = page.add::<()>(key.clone(), Ok(Some(record)));
+            added.map_err(|failure| failure.report(false))?;
+        }
+        Ok(page.until_last_key(found.peek().is_some()))
+    }
+}
+
 impl Browse for MemoryStore {
     fn page<'a>(
         &'a self,
@@ -110,20 +133,7 @@ impl Browse for MemoryStore {
         limit: NonZeroUsize,
         _deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let records = self.lock();
-            let after = |key: &Key| after.is_none_or(|cursor| key.as_str() > cursor.as_str());
-            let mut found: Vec<_> = records.iter().filter(|(key, _)| after(key)).collect();
-            found.sort_unstable_by_key(|(key, _)| key.as_str());
-            let (mut page, mut found) = (PageBuilder::new(limit), found.into_iter().peekable());
-            while page.has_room()
-                && let Some((key, record)) = found.next()
-            {
-                let added = page.add::<()>(key.clone(), Ok(Some(record.clone())));
-                added.map_err(|failure| failure.report(false))?;
-            }
-            Ok(page.until_last_key(found.peek().is_some()))
-        })
+        Box::pin(async move { self.page_of(None, after, limit) })
     }
 
     fn left<'a>(
@@ -131,9 +141,9 @@ impl Browse for MemoryStore {
         left: Left,
         after: Option<&'a Cursor>,
         limit: NonZeroUsize,
-        deadline: Timestamp,
+        _deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move { Ok(self.page(after, limit, deadline).await?.of(left)) })
+        Box::pin(async move { self.page_of(Some(left), after, limit) })
     }
 
     fn mark_sent<'a>(

@@ -231,6 +231,20 @@ impl Attributes {
         ]
     }
 
+    /// All attributes of a record but these texts, which have the names of fields.
+    pub(crate) fn without(&self, unread: &[&str]) -> impl Iterator<Item = &str> {
+        let texts = [
+            ("result", &self.data),
+            ("steps", &self.steps),
+            ("outbox", &self.outbox),
+            ("payload", &self.payload),
+        ];
+        let unread = texts.into_iter().filter(|(field, _)| unread.contains(field));
+        let unread: Vec<&str> = unread.map(|(_, name)| &**name).collect();
+        let all = self.all().into_iter().chain(self.sort_key.iter().map(|key| &*key.name));
+        all.filter(move |name| !unread.contains(name))
+    }
+
     /// The key schema that the table needs.
     pub(crate) fn needed_key(&self) -> String {
         let sort = match &self.sort_key {

@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
 use lambda_idempotency_core::{
-    browse::{Browse, Cursor, Left, Page},
+    browse::{Browse, Cursor, Left, Page, PageBuilder},
     clock::{BoxFuture, Timestamp},
     key::Key,
     request_slots::Purpose,
@@ -21,7 +21,7 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure},
     index::{is_of_index, other_listing},
     item::{Item, decode, key_text, primary_key},
-    read::Listing,
+    read::{Listing, Projection},
     retry::{backoff, leave},
     store::DynamoDbStore,
 };
@@ -36,6 +36,7 @@ struct Span {
     after: Option<Item>,
     /// At most so many items; `None` if they are only counted.
     limit: Option<i32>,
+    projection: Projection,
 }
 
 impl DynamoDbStore {
@@ -79,6 +80,8 @@ impl DynamoDbStore {
             .consistent_read(true)
             .set_limit(span.limit)
             .set_select(span.limit.is_none().then_some(Select::Count))
+            .set_projection_expression(span.projection.expression.clone())
+            .set_expression_attribute_names(span.projection.names.clone())
             .set_exclusive_start_key(span.after.clone());
         let request = match prefix {
             None => request,
@@ -109,6 +112,8 @@ impl DynamoDbStore {
             .table_name(&self.config.table)
             .consistent_read(true)
             .key_condition_expression("#id = :partition")
+            .set_projection_expression(span.projection.expression.clone())
+            .set_expression_attribute_names(span.projection.names.clone())
             .expression_attribute_names("#id", &*self.config.attributes.id)
             .expression_attribute_values(":partition", AttributeValue::S(partition.to_owned()))
             .set_limit(span.limit)
@@ -179,6 +184,48 @@ impl DynamoDbStore {
     }
 }
 
+impl DynamoDbStore {
+    /// A page of all items, without the texts that it leaves out.
+    async fn page_of(
+        &self,
+        left: Option<Left>,
+        after: Option<&Cursor>,
+        limit: NonZeroUsize,
+        budget: &Budget<'_>,
+    ) -> Result<Page, Failure> {
+        if after.is_some_and(is_of_index) {
+            return Err(other_listing("the whole table"));
+        }
+        let names = &self.config.attributes;
+        let most = i32::try_from(limit.get()).unwrap_or(i32::MAX);
+        let is_shared = matches!(self.partition(), Some(Partition::Derived { .. }));
+        let span = Span {
+            after: after.map(|cursor| self.start_of(cursor)),
+            limit: Some(if is_shared { most.max(PASSED_OVER) } else { most }),
+            projection: Projection::without(Left::unread(left), names),
+        };
+        let Listing { items, mut last, .. } = self.browse(&span, budget).await?;
+        let mut page = PageBuilder::new(limit);
+        let mut before = None;
+        for item in &items {
+            let key = self.key(item)?;
+            if !self.is_ours(item, &key) {
+                continue;
+            }
+            if !page.has_room() {
+                // The next page begins behind the last record of this one.
+                last = before;
+                break;
+            }
+            let read = decode(names, item).map(Some);
+            before = Some(primary_key(names, &key));
+            page.add(key, read.map_err(|problem| error::corrupt(&self.config, problem)))?;
+        }
+        let next = last.as_ref().map(|last| self.cursor(last)).transpose();
+        Ok(page.until(next?))
+    }
+}
+
 impl Browse for DynamoDbStore {
     fn page<'a>(
         &'a self,
@@ -188,33 +235,8 @@ impl Browse for DynamoDbStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = self.config.timing.budget(call_deadline);
-            if after.is_some_and(is_of_index) {
-                return Err(other_listing("the whole table").report(false));
-            }
-            let after = after.map(|cursor| self.start_of(cursor));
-            let most = limit.get();
-            let limit = i32::try_from(most).unwrap_or(i32::MAX);
-            let is_shared = matches!(self.partition(), Some(Partition::Derived { .. }));
-            let limit = Some(if is_shared { limit.max(PASSED_OVER) } else { limit });
-            let answer = self.browse(&Span { after, limit }, &budget).await;
-            let answer = answer.map_err(|failure| failure.report(false))?;
-            let names = &self.config.attributes;
-            let (mut items, mut last) = (Vec::with_capacity(answer.items.len()), answer.last);
-            for item in &answer.items {
-                let key = self.key(item).map_err(|failure| failure.report(false))?;
-                if !self.is_ours(item, &key) {
-                    continue;
-                }
-                if items.len() == most {
-                    // The next page begins behind the last record of this one.
-                    last = items.last().map(|(key, _)| primary_key(names, key));
-                    break;
-                }
-                let corrupt = |problem| error::corrupt(&self.config, problem).report(false);
-                items.push((key, decode(names, item).map_err(corrupt)));
-            }
-            let next = last.as_ref().map(|last| self.cursor(last)).transpose();
-            Ok(Page::new(items, next.map_err(|failure| failure.report(false))?))
+            let page = self.page_of(None, after, limit, &budget).await;
+            page.map_err(|failure| failure.report(false))
         })
     }
 
@@ -226,15 +248,12 @@ impl Browse for DynamoDbStore {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
+            let budget = self.config.timing.budget(call_deadline);
             let page = match &self.config.index {
-                None => self.page(after, limit, call_deadline).await?,
-                Some(index) => {
-                    let budget = self.config.timing.budget(call_deadline);
-                    let page = self.left_in_index(index, left, after, limit, &budget).await;
-                    page.map_err(|failure| failure.report(false))?
-                }
+                None => self.page_of(Some(left), after, limit, &budget).await,
+                Some(index) => self.left_in_index(index, left, after, limit, &budget).await,
             };
-            Ok(page.of(left))
+            page.map_err(|failure| failure.report(false))
         })
     }
 
@@ -261,7 +280,8 @@ impl Browse for DynamoDbStore {
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         Box::pin(async move {
             let budget = self.config.timing.budget(call_deadline);
-            let (mut count, mut span) = (0u64, Span { after: None, limit: None });
+            let (mut count, mut span) =
+                (0u64, Span { after: None, limit: None, projection: Projection::default() });
             loop {
                 let answer = self.browse(&span, &budget).await;
                 let answer = answer.map_err(|failure| failure.report(false))?;

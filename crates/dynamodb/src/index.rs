@@ -29,8 +29,11 @@ use crate::{
     value::{SHARDS, shard},
 };
 
+/// How many records are read at a time: their texts may have megabytes together.
+const AT_A_TIME: usize = 25;
+
 impl DynamoDbStore {
-    /// A page of one shard: one request to the index, and one or none to the table.
+    /// A page of one shard: one request to the index, and a few or none to the table.
     pub(crate) async fn left_in_index(
         &self,
         index: &str,
@@ -48,20 +51,32 @@ impl DynamoDbStore {
         let most = i32::try_from(limit.get()).unwrap_or(i32::MAX);
         let Listing { items, last, .. } =
             self.index_page(index, left, &position, most, budget).await?;
-        let mut keys = Vec::with_capacity(items.len());
+        let (mut keys, mut last) = (Vec::new(), last.as_ref());
         for item in &items {
             let key = self.key(item)?;
             if self.is_ours(item, &key) {
-                keys.push(key);
+                keys.push((key, item));
             }
         }
-        let mut records = self.read_all(keys.iter(), Purpose::Claim, budget).await;
-        let mut page = PageBuilder::new(limit);
-        for key in &keys {
-            // The index may not know of one that was deleted.
-            page.add(key.clone(), records.remove(key).unwrap_or(Ok(None)))?;
+        let (mut page, mut unread) = (PageBuilder::new(limit), keys.as_slice());
+        while let Some((chunk, rest)) = unread.split_at_checked(unread.len().min(AT_A_TIME))
+            && !chunk.is_empty()
+        {
+            let keys = chunk.iter().map(|(key, _)| key);
+            let texts = Left::unread(Some(left));
+            let mut records = self.read_all(keys, texts, Purpose::Claim, budget).await;
+            for (key, _) in chunk {
+                // The index may not know of one that was deleted.
+                page.add(key.clone(), records.remove(key).unwrap_or(Ok(None)))?;
+            }
+            unread = rest;
+            if !(page.has_room() || rest.is_empty()) {
+                // The next page begins behind the last one that was read.
+                last = chunk.last().map(|(_, item)| *item);
+                break;
+            }
         }
-        let next = match &last {
+        let next = match last {
             Some(last) => Some(self.after(position.shard, last)?.text()),
             None if position.shard.saturating_add(1) < SHARDS => {
                 let shard = position.shard.saturating_add(1);

@@ -1,6 +1,7 @@
 //! Consistent reads: one key by `GetItem`, several by `BatchGetItem`.
 
 use crate::{
+    attributes::Attributes,
     error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
     retry::{backoff, bounded, fit_key, leave},
@@ -42,6 +43,26 @@ impl Listing {
     }
 }
 
+/// The parts of an item that a request asks for, with the names in it; all of the item if no text is left out.
+#[derive(Clone, Default)]
+pub(crate) struct Projection {
+    pub(crate) expression: Option<String>,
+    pub(crate) names: Option<HashMap<String, String>>,
+}
+
+impl Projection {
+    /// Without these texts, which have the names of fields.
+    pub(crate) fn without(unread: &[&str], attributes: &Attributes) -> Self {
+        if unread.is_empty() {
+            return Self::default();
+        }
+        let alias = |(position, name): (usize, &str)| (format!("#{position}"), name.to_owned());
+        let names: HashMap<_, _> = attributes.without(unread).enumerate().map(alias).collect();
+        let expression = names.keys().cloned().collect::<Vec<_>>().join(", ");
+        Self { expression: Some(expression), names: Some(names) }
+    }
+}
+
 impl DynamoDbStore {
     /// The record of each key, in their order.
     pub(crate) async fn read_each(
@@ -50,16 +71,17 @@ impl DynamoDbStore {
         call_deadline: Timestamp,
     ) -> Vec<Result<Option<IdempotencyRecord>, StoreError>> {
         let budget = self.config.timing.budget(call_deadline);
-        let answers = self.read_all(keys.iter(), Purpose::Claim, &budget).await;
+        let answers = self.read_all(keys.iter(), &[], Purpose::Claim, &budget).await;
         let missing = || Err(error::too_late(&self.config));
         let answer = |key| answers.get(key).cloned().unwrap_or_else(missing);
         keys.iter().map(|key| answer(key).map_err(|f| f.report(false))).collect()
     }
 
-    /// Reads each key, once if it occurs twice, and repeats requests until the budget ends.
+    /// Reads each key without these texts, once if it occurs twice, and repeats requests until the budget ends.
     pub(crate) async fn read_all<'k>(
         &self,
         keys: impl Iterator<Item = &'k Key>,
+        unread: &[&str],
         purpose: Purpose,
         budget: &Budget<'_>,
     ) -> Answers<'k> {
@@ -73,7 +95,9 @@ impl DynamoDbStore {
         });
         let mut requests: Vec<BoxFuture<'_, _>> = Vec::new();
         for chunk in keys.chunks(MOST) {
-            requests.push(Box::pin(self.read_chunk(chunk.to_vec(), Some(purpose), budget)));
+            let projection = Projection::without(unread, &self.config.attributes);
+            let read = self.read_chunk(chunk.to_vec(), projection, Some(purpose), budget);
+            requests.push(Box::pin(read));
         }
         bounded(requests).await.into_iter().chain(unfit).collect()
     }
@@ -82,6 +106,7 @@ impl DynamoDbStore {
     pub(crate) async fn read_chunk<'k>(
         &self,
         mut pending: Vec<&'k Key>,
+        projection: Projection,
         purpose: Option<Purpose>,
         budget: &Budget<'_>,
     ) -> Vec<(&'k Key, Result<Option<IdempotencyRecord>, Failure>)> {
@@ -103,7 +128,7 @@ impl DynamoDbStore {
                     }
                 },
             };
-            let page = self.read_page(&pending, budget).await;
+            let page = self.read_page(&pending, projection.clone(), budget).await;
             if let Some(slot) = slot {
                 leave(slot).await;
             }
@@ -148,21 +173,29 @@ impl DynamoDbStore {
     async fn read_page<'k>(
         &self,
         keys: &[&'k Key],
+        projection: Projection,
         budget: &Budget<'_>,
     ) -> Result<Fetched<'k>, Failure> {
         match keys {
-            [key] => self.get_one(key, budget).await,
-            _ => self.get_many(keys, budget).await,
+            [key] => self.get_one(key, projection, budget).await,
+            _ => self.get_many(keys, projection, budget).await,
         }
     }
 
-    async fn get_one<'k>(&self, key: &Key, budget: &Budget<'_>) -> Result<Fetched<'k>, Failure> {
+    async fn get_one<'k>(
+        &self,
+        key: &Key,
+        projection: Projection,
+        budget: &Budget<'_>,
+    ) -> Result<Fetched<'k>, Failure> {
         let doing = Doing { config: &self.config, operation: "GetItem", permission: "GetItem" };
         let request = self
             .client
             .get_item()
             .table_name(&self.config.table)
             .set_key(Some(primary_key(&self.config.attributes, key)))
+            .set_projection_expression(projection.expression)
+            .set_expression_attribute_names(projection.names)
             .consistent_read(true);
         match self.attempt(request.send(), budget).await {
             Err(late) => Err(error::timed_out(doing, late)),
@@ -176,13 +209,18 @@ impl DynamoDbStore {
     async fn get_many<'k>(
         &self,
         keys: &[&'k Key],
+        projection: Projection,
         budget: &Budget<'_>,
     ) -> Result<Fetched<'k>, Failure> {
         let names = &self.config.attributes;
         let doing =
             Doing { config: &self.config, operation: "BatchGetItem", permission: "BatchGetItem" };
         let asked = keys.iter().map(|key| primary_key(names, key)).collect();
-        let asked = KeysAndAttributes::builder().set_keys(Some(asked)).consistent_read(true);
+        let asked = KeysAndAttributes::builder()
+            .set_keys(Some(asked))
+            .set_projection_expression(projection.expression)
+            .set_expression_attribute_names(projection.names)
+            .consistent_read(true);
         let asked = asked.build().map_err(|_| error::unprocessed(&self.config))?;
         let request = self.client.batch_get_item().request_items(&self.config.table, asked);
         match self.attempt(request.send(), budget).await {

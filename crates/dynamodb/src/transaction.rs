@@ -29,6 +29,7 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure, service_failure, unquoted},
     guard::{Condition, condition, terms},
     item::Item,
+    read::Projection,
     store::DynamoDbStore,
     write::{Member, Reply, met_by},
 };
@@ -94,7 +95,8 @@ impl DynamoDbStore {
             return false;
         }
         // In the slot of the transaction: with a second one for each, all calls could wait for each other.
-        let answers = self.read_chunk(vec![&member.write.key], None, budget).await;
+        let answers =
+            self.read_chunk(vec![&member.write.key], Projection::default(), None, budget).await;
         let mut failures = answers.iter().filter_map(|(_, answer)| answer.as_ref().err());
         failures.any(|failure| failure.kind() == StoreErrorKind::Misconfigured)
     }

@@ -131,7 +131,7 @@ impl DynamoDbStore {
         budget: &Budget<'_>,
     ) {
         let keys = losers.iter().map(|member| &member.write.key);
-        let answers = self.read_all(keys, purpose(&losers), budget).await;
+        let answers = self.read_all(keys, &[], purpose(&losers), budget).await;
         for member in losers {
             match answers.get(&member.write.key) {
                 Some(Ok(Some(found))) => {

@@ -20,7 +20,7 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::browse::PageBuilder;
+use lambda_idempotency_core::browse::{Left, PageBuilder};
 
 use crate::{
     config::Table,
@@ -154,10 +154,10 @@ impl Statements {
                  ORDER BY key FOR UPDATE) AS locked"
             ),
             read: format!("SELECT {returned} FROM {table} WHERE key = ANY($1)"),
-            page: page(&table, "", &[]),
+            page: page(&table, "", Left::unread(None)),
             left: [
-                page(&table, " AND outbox IS NOT NULL", &["result", "steps", "payload"]),
-                page(&table, " AND payload IS NOT NULL", &[]),
+                page(&table, " AND outbox IS NOT NULL", Left::unread(Some(Left::Messages))),
+                page(&table, " AND payload IS NOT NULL", Left::unread(Some(Left::Work))),
             ],
             count: format!("SELECT count(*) FROM {table}"),
             sweep: format!(

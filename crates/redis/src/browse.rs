@@ -254,7 +254,7 @@ impl Browse for RedisStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = budget(&self.config, call_deadline);
-            let page = self.page_without(&[], after, limit, &budget).await;
+            let page = self.page_without(Left::unread(None), after, limit, &budget).await;
             page.map_err(|failure| failure.report(false))
         })
     }
@@ -268,11 +268,7 @@ impl Browse for RedisStore {
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
             let budget = budget(&self.config, call_deadline);
-            let unread: &[&str] = match left {
-                Left::Messages => &["result", "steps", "payload"],
-                Left::Work => &[],
-            };
-            let page = self.page_without(unread, after, limit, &budget).await;
+            let page = self.page_without(Left::unread(Some(left)), after, limit, &budget).await;
             page.map_err(|failure| failure.report(false))
         })
     }

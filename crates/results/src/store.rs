@@ -90,13 +90,7 @@ impl<S: Browse> Browse for Results<S> {
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let mut page = self.store.left(left, after, limit, call_deadline).await?;
-            // Relays and recoveries need no results.
-            for (_, item) in &mut page.items {
-                if let Ok(record) = item {
-                    record.result = None;
-                }
-            }
+            let page = self.store.left(left, after, limit, call_deadline).await?;
             Ok(self.decoded_page(page, call_deadline).await)
         })
     }

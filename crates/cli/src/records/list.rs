@@ -7,6 +7,7 @@ use clap::Args;
 use lambda_idempotency_core::{
     browse::{Browse as _, Cursor, Left},
     clock::Timestamp,
+    store::Store as _,
 };
 use lambda_idempotency_dynamodb::{Attributes, Partition};
 use serde_json::json;
@@ -68,13 +69,9 @@ pub(crate) async fn run(
         }
     );
     let after = arguments.cursor.as_deref().map(cursor).transpose()?;
-    let left = arguments.unsent.then_some(Left::Messages);
     let (mut page, mut records, mut shown) = (String::new(), Vec::new(), 0usize);
-    let read = read(table, arguments.limit, after, left, |entry| {
+    let read = read(table, arguments, after, |entry| {
         let now = table.now();
-        if !arguments.wants(&entry, now) {
-            return;
-        }
         shown += 1;
         if as_json {
             records.push(view::json(&entry, now, arguments.show_result));
@@ -164,36 +161,52 @@ const PAGE: usize = 500;
 const UNIT: u64 = 4096;
 
 /// How many items were read, and where to go on.
-pub(crate) struct Read {
-    pub(crate) count: usize,
-    pub(crate) next: Option<Cursor>,
+struct Read {
+    count: usize,
+    next: Option<Cursor>,
 }
 
-/// Reads at most `limit` items after `after`: all, or at least those in which this is left. Each page is shown before the
-/// next one is read, because the results of its records may be megabytes.
-pub(crate) async fn read(
+/// Reads the items after `after`, and shows those that are wanted. Each page is shown before the next one is read, because
+/// the texts of its records may be megabytes.
+async fn read(
     table: &Table,
-    limit: NonZeroUsize,
+    arguments: &Arguments,
     after: Option<Cursor>,
-    of: Option<Left>,
     mut show: impl FnMut(Entry),
 ) -> Result<Read, Failure> {
-    let (mut count, mut next, mut left) = (0usize, after, limit.get());
+    let (mut count, mut next, mut left) = (0usize, after, arguments.limit.get());
     while let Some(page) = NonZeroUsize::new(left.min(PAGE)) {
-        let page = match of {
-            Some(of) => table.store.left(of, next.as_ref(), page, servers::deadline()),
-            None => table.store.page(next.as_ref(), page, servers::deadline()),
+        let page = match arguments.unsent {
+            true => table.store.left(Left::Messages, next.as_ref(), page, servers::deadline()),
+            false => table.store.page(next.as_ref(), page, servers::deadline()),
         };
         let page = page.await?;
         left = left.saturating_sub(page.items.len());
         count = count.saturating_add(page.items.len());
-        page.items.into_iter().for_each(|(key, found)| show(Entry { key, found }));
+        let entries = page.items.into_iter().map(|(key, found)| Entry { key, found });
+        let mut entries: Vec<_> =
+            entries.filter(|entry| arguments.wants(entry, table.now())).collect();
+        if arguments.show_result {
+            read_whole(table, &mut entries).await;
+        }
+        entries.into_iter().for_each(&mut show);
         next = page.next;
         if next.is_none() {
             break;
         }
     }
     Ok(Read { count, next })
+}
+
+/// Reads the records with their results, which a page does not have.
+async fn read_whole(table: &Table, entries: &mut [Entry]) {
+    let keys: Vec<_> = entries.iter().map(|entry| entry.key.clone()).collect();
+    let read = table.store.read(&keys, servers::deadline()).await;
+    for (entry, found) in entries.iter_mut().zip(read) {
+        if let Some(found) = found.transpose() {
+            entry.found = found;
+        }
+    }
 }
 
 /// The highest cost of reading so many items, by the size that DynamoDB knows (it counts every six hours). An error if

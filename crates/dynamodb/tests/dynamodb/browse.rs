@@ -1,18 +1,19 @@
 //! Browsing a table: all pages, foreign items, one partition of a table with a sort key.
 
-use std::{num::NonZeroUsize, time::Duration};
+use std::{collections::BTreeSet, num::NonZeroUsize, time::Duration};
 
-use crate::support::{Fault, Fixture, SORTED, claimed, key, soon, write};
+use crate::support::{Fault, Fixture, SORTED, TABLE, claimed, completed, key, soon, write};
 use futures_util::future::{Either, join_all, select};
 use lambda_idempotency_core::{
     browse::{Browse as _, Left},
     clock::{Clock as _, Timestamp},
+    key::Key,
     record::{IdempotencyRecord, Status},
     store::{Guard, Store as _, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, SortKey};
 use lambda_idempotency_testkit::{browse_conformance, clock::ManualClock};
-use serde_json::json;
+use serde_json::{Value, json};
 
 browse_conformance!(|| async { Fixture::start().await.store() });
 
@@ -39,19 +40,108 @@ async fn an_item_that_is_not_a_record_does_not_fail_the_page() {
     assert_eq!(fixture.store().count(soon()).await.unwrap(), 2);
 }
 
+/// The names of the attributes that a request asks for.
+fn projected(request: &Value) -> BTreeSet<String> {
+    let names = &request["ExpressionAttributeNames"];
+    let asked = request["ProjectionExpression"].as_str().unwrap().split(", ");
+    asked.map(|alias| names[alias].as_str().unwrap().to_owned()).collect()
+}
+
+/// Nothing that is not shown or needed is read: no result of any listing, of a sweep only the text that is left.
 #[tokio::test]
-async fn a_listing_is_a_consistent_scan_with_a_limit() {
-    let fixture = Fixture::start().await;
+async fn a_listing_is_a_consistent_scan_with_a_limit_and_without_results() {
+    const TEXTS: [&str; 4] = ["data", "steps", "outbox", "payload"];
     let five = NonZeroUsize::new(5).unwrap();
-    fixture.store().page(None, five, soon()).await.unwrap();
+    let mut record = completed(1, "1");
+    (record.steps, record.outbox) = (Some("{}".into()), Some("[]".into()));
+    let mut kept = claimed(1);
+    kept.payload = Some("{}".into());
+    let fixture = Fixture::indexed().await;
+    let writes = [
+        write(0, Guard::Absent, Some(record.clone())),
+        write(1, Guard::Absent, Some(record)),
+        write(2, Guard::Absent, Some(kept)),
+    ];
+    fixture.store().write(&writes, soon()).await;
+    let indexed = fixture.builder().index("unfinished").build().unwrap();
+    let sorted = Fixture::sorted().await;
+    let in_partition = sorted.in_sorted(SortKey::new("sk", "orders")).build().unwrap();
+    let derived = sorted.in_sorted(SortKey::derived("sk", "idempotency#")).build().unwrap();
+    for (store, wire, operation) in [
+        (fixture.store(), &fixture.wire, "Scan"),
+        (in_partition, &sorted.wire, "Query"),
+        (derived, &sorted.wire, "Scan"),
+        (indexed, &fixture.wire, "GetItem"),
+    ] {
+        let listings: [(Option<Left>, &[&str]); 3] = [
+            (None, &["steps", "outbox"]),
+            (Some(Left::Messages), &["outbox"]),
+            (Some(Left::Work), &["payload"]),
+        ];
+        for (left, texts) in listings {
+            wire.take();
+            let mut after = None;
+            loop {
+                let page = match left {
+                    None => store.page(after.as_ref(), five, soon()).await.unwrap(),
+                    Some(left) => store.left(left, after.as_ref(), five, soon()).await.unwrap(),
+                };
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+            let sent = wire.take();
+            let read = sent.iter().filter(|(sent, _)| sent == operation);
+            let requests: Vec<_> = read.map(|(_, body)| body).collect();
+            assert_eq!(requests.is_empty(), operation == "GetItem" && left.is_none(), "{sent:?}");
+            for request in requests {
+                assert_eq!(request["ConsistentRead"], true);
+                let asked = projected(request);
+                let of_texts = TEXTS.into_iter().filter(|text| asked.contains(*text));
+                assert_eq!(of_texts.collect::<Vec<_>>(), texts, "{operation} {left:?}");
+                for needed in ["id", "status", "owner", "expiration", "provenance", "application"] {
+                    assert!(asked.contains(needed), "{operation} {left:?}: {asked:?}");
+                }
+            }
+        }
+    }
+    fixture.wire.take();
     fixture.store().count(soon()).await.unwrap();
-    let sent = fixture.wire.take();
-    let expected =
-        json!({ "TableName": crate::support::TABLE, "ConsistentRead": true, "Limit": 5 });
-    assert_eq!(sent[0], ("Scan".to_owned(), expected));
-    let expected =
-        json!({ "TableName": crate::support::TABLE, "ConsistentRead": true, "Select": "COUNT" });
-    assert_eq!(sent[1], ("Scan".to_owned(), expected));
+    let counted = json!({ "TableName": TABLE, "ConsistentRead": true, "Select": "COUNT" });
+    assert_eq!(fixture.wire.take(), [("Scan".to_owned(), counted)]);
+}
+
+/// Records of which one is as large as DynamoDB allows. The index is asked once for each page, and the table for the records
+/// that have room.
+#[tokio::test]
+async fn a_page_of_the_index_ends_at_some_megabytes() {
+    let fixture = Fixture::indexed().await;
+    let store = fixture.builder().index("unfinished").build().unwrap();
+    let payload = format!("\"{}\"", "x".repeat(380 * 1024));
+    let is_in_first_shard = |key: &Key| {
+        let mix = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(16_777_619);
+        let sum = key.as_str().bytes().fold(2_166_136_261, mix);
+        (sum ^ (sum >> 16)) % 64 == 0
+    };
+    let mut all: Vec<_> = (0..4000).map(key).filter(is_in_first_shard).take(30).collect();
+    for some in all.chunks(5) {
+        let claim = |key: &Key| {
+            let mut record = claimed(1);
+            record.payload = Some(payload.as_str().into());
+            Write::new(key.clone(), Guard::Absent, Some(record))
+        };
+        store.write(&some.iter().map(claim).collect::<Vec<_>>(), soon()).await;
+    }
+    fixture.wire.take();
+    let first = store.left(Left::Work, None, PLENTY, soon()).await.unwrap();
+    assert_eq!(fixture.wire.operations(), ["Query", "BatchGetItem"]);
+    assert_eq!(first.items.len(), 25);
+    let rest = store.left(Left::Work, first.next.as_ref(), PLENTY, soon()).await.unwrap();
+    let mut keys: Vec<_> = first.items.into_iter().chain(rest.items).map(|(key, _)| key).collect();
+    keys.sort();
+    all.sort();
+    assert_eq!(keys, all);
 }
 
 /// A table with a sort key may hold other items in other partitions.

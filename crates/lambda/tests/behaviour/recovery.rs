@@ -26,7 +26,7 @@ use lambda_idempotency_core::{
     clock::{Clock as _, Timestamp},
     key::Key,
     record::Status,
-    store::{RecordVersion, StoreError, StoreErrorKind},
+    store::{RecordVersion, Store as _, StoreError, StoreErrorKind},
 };
 use lambda_idempotency_testkit::{
     crashing::drop_after,
@@ -123,7 +123,9 @@ impl Mortal {
     async fn stored(&self) -> Vec<IdempotencyRecord> {
         let until = self.world.clock.now().plus(LATER);
         let page = self.world.store.page(None, 99.try_into().unwrap(), until).await.unwrap();
-        page.items.into_iter().map(|(_, record)| record.unwrap()).collect()
+        let keys: Vec<_> = page.items.into_iter().map(|(key, _)| key).collect();
+        let found = self.world.store.read(&keys, until).await;
+        found.into_iter().map(|record| record.unwrap().unwrap()).collect()
     }
 }
 

@@ -88,20 +88,20 @@ async fn sweeping_removes_only_what_has_expired_by_both_clocks() {
     assert!(store.read(&[key("later")], in_secs(20)).await[0].as_ref().unwrap().is_some());
 }
 
-/// Results of 3 MB: a page of what is left reads none of them, and one of all records ends before it is too large.
+/// Steps of 3 MB: a page of what is left reads none of them, and one of all records ends before it is too large.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
     for name in ["a", "b", "c"] {
         let mut record = completed(1);
-        record.result = Some("x".repeat(3 * 1024 * 1024).into());
+        record.steps = Some("x".repeat(3 * 1024 * 1024).into());
         record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
         wrote(&store, Write::new(key(name), Guard::Absent, Some(record))).await;
     }
     let limit = std::num::NonZeroUsize::new(100).unwrap();
     let page = store.left(Left::Messages, None, limit, in_secs(60)).await.unwrap();
-    let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
-    assert_eq!((results.collect::<Vec<_>>(), page.next), (vec![false; 3], None));
+    let steps = page.items.iter().map(|(_, item)| item.as_ref().unwrap().steps.is_some());
+    assert_eq!((steps.collect::<Vec<_>>(), page.next), (vec![false; 3], None));
     let (mut pages, mut next) = (Vec::new(), None);
     loop {
         let page = store.page(next.as_ref(), limit, in_secs(60)).await.unwrap();

@@ -123,7 +123,7 @@ async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
     assert_eq!(pages(&store, None).await.unwrap().len(), ALL);
 }
 
-/// Results of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. What a
+/// Steps of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. What a
 /// later version has written into a record stays there.
 #[tokio::test]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
@@ -131,15 +131,15 @@ async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     let server = Server::redis(&[]);
     let store = server.store();
     let mut record = completed(1);
-    record.result = Some("x".repeat(1024 * 1024).into());
+    record.steps = Some("x".repeat(1024 * 1024).into());
     record.outbox = Some(r#"[{"to":"q","body":"1"}]"#.into());
     for n in 0..ALL {
         wrote(&store, Write::new(key(n), Guard::Absent, Some(record.clone()))).await;
     }
     server.command(&["APPEND", "idempotency:op#0", "colour 4 blue\n"]).await;
     let page = store.left(Left::Messages, None, LIMIT, in_secs(60)).await.unwrap();
-    let results = page.items.iter().map(|(_, item)| item.as_ref().unwrap().result.is_some());
-    assert_eq!(results.collect::<Vec<_>>(), [false; ALL]);
+    let steps = page.items.iter().map(|(_, item)| item.as_ref().unwrap().steps.is_some());
+    assert_eq!(steps.collect::<Vec<_>>(), [false; ALL]);
     let sent = [(key(0), RecordVersion::of(&record))];
     store.mark_sent(&sent, in_secs(60)).await.pop().unwrap().unwrap();
     let text = server.text(&["GET", "idempotency:op#0"]).await;

@@ -203,7 +203,8 @@ impl Sender for Wire {
 /// The only record of a store, as it is stored.
 async fn only(records: &MemoryStore) -> IdempotencyRecord {
     let page = records.page(None, NonZeroUsize::MIN, soon()).await.unwrap();
-    page.items.into_iter().next().unwrap().1.unwrap()
+    let (key, _) = page.items.into_iter().next().unwrap();
+    records.read(&[key], soon()).await.pop().unwrap().unwrap().unwrap()
 }
 
 /// A function that publishes a message and returns a result that is kept elsewhere.

@@ -21,6 +21,7 @@ use lambda_idempotency_core::{
     clock::{Clock as _, SystemClock, Timestamp},
     memory::MemoryStore,
     record::Status,
+    store::Store as _,
     store::{StoreErrorKind, Write},
 };
 use lambda_idempotency_results::{EncryptionKey, LocalKeys, Results};
@@ -111,8 +112,9 @@ async fn after_the_retention_work_is_done_anew_although_the_key_of_its_result_is
     let mut world = World::new();
     world.report().await.unwrap();
     let (one, soon) = (NonZeroUsize::MIN, SystemClock.now().plus(Duration::from_secs(5)));
-    let (key, record) = world.records.page(None, one, soon).await.unwrap().items.remove(0);
-    let mut record = record.unwrap();
+    let (key, _) = world.records.page(None, one, soon).await.unwrap().items.remove(0);
+    let found = world.records.read(std::slice::from_ref(&key), soon).await.remove(0);
+    let mut record = found.unwrap().unwrap();
     record.expires_at = Timestamp::from_secs(1);
     world.records.insert(key, record);
     world.key = 2;

@@ -56,7 +56,9 @@ fn reading(records: Records) -> Results<Records> {
 /// Everything that is stored.
 async fn all(records: &Records) -> Vec<(Key, IdempotencyRecord)> {
     let page = records.page(None, NonZeroUsize::new(1000).unwrap(), soon()).await.unwrap();
-    page.items.into_iter().map(|(key, record)| (key, record.unwrap())).collect()
+    let keys: Vec<_> = page.items.into_iter().map(|(key, _)| key).collect();
+    let found = records.read(&keys, soon()).await;
+    keys.into_iter().zip(found).map(|(key, record)| (key, record.unwrap().unwrap())).collect()
 }
 
 /// A record with a result and messages.

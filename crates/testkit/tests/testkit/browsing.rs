@@ -146,7 +146,7 @@ impl Browse for Mutant {
         deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
         Box::pin(async move {
-            let mut page = self.page(after, limit, deadline).await?;
+            let mut page = self.records.left(left, after, limit, deadline).await?;
             page.items.retain(|(_, record)| record.as_ref().is_ok_and(|record| left.is_in(record)));
             match (self.bug, left) {
                 (Bug::LosesMessages, Left::Messages) | (Bug::LosesWork, Left::Work) => {
@@ -155,7 +155,7 @@ impl Browse for Mutant {
                 (Bug::LeavesWhatIsLeftAtTheFirstPage, _) => page.next = None,
                 _ => {}
             }
-            Ok(page.of(left))
+            Ok(page)
         })
     }
 
