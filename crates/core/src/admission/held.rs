@@ -249,4 +249,4 @@ fn give_up(record: &mut IdempotencyRecord, lease_until: Timestamp) {
 
 #[cfg(test)]
 #[path = "held_tests.rs"]
-pub(super) mod tests;
+mod tests;

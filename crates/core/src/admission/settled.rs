@@ -141,7 +141,3 @@ impl Held {
         }
     }
 }
-
-#[cfg(test)]
-#[path = "settled_tests.rs"]
-mod tests;

@@ -3,7 +3,7 @@
 use std::{future::poll_fn, pin::pin, sync::Mutex, task::Poll, time::Duration};
 
 use super::{backoff::random_share, *};
-use crate::clock::{BoxFuture, Clock, SystemClock, Timestamp};
+use crate::clock::{BoxFuture, Clock, Timestamp};
 
 /// Sleeps by stepping, and keeps how long it slept.
 #[derive(Default)]
@@ -62,12 +62,24 @@ async fn an_answer_that_another_task_has_yet_to_read_counts() {
     assert_eq!(budget.limit(), Duration::from_secs(1), "the next request may take no longer");
 }
 
+/// The paused time of the runtime.
+struct Paused(tokio::time::Instant);
+
+impl Clock for Paused {
+    fn now(&self) -> Timestamp {
+        Timestamp::EPOCH.plus(self.0.elapsed())
+    }
+
+    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
+        Box::pin(tokio::time::sleep(duration))
+    }
+}
+
 /// A call that polls many requests polls one again as soon as that has woken it.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_request_that_is_polled_again_at_once_has_a_turn_of_the_executor() {
-    let clock = SystemClock;
-    let deadline = clock.now().plus(Duration::from_secs(5));
-    let budget = Budget::new(&clock, Duration::from_millis(20), deadline);
+    let clock = Paused(tokio::time::Instant::now());
+    let budget = Budget::new(&clock, Duration::from_millis(20), Timestamp::from_secs(5));
     let (sender, answer) = tokio::sync::oneshot::channel();
     let mut request = pin!(budget.attempt(budget.limit(), answer));
     let polled_twice = poll_fn(|cx| match request.as_mut().poll(cx) {
@@ -77,7 +89,7 @@ async fn a_request_that_is_polled_again_at_once_has_a_turn_of_the_executor() {
     let (answer, ()) = tokio::join!(biased; polled_twice, async {
         // No processor for a while: the time is over, and the answer is read after the request was polled.
         tokio::task::yield_now().await;
-        std::thread::sleep(Duration::from_millis(50));
+        tokio::time::advance(Duration::from_millis(50)).await;
         tokio::task::yield_now().await;
         sender.send(7).ok();
     });
