@@ -6,7 +6,7 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{IdempotencyRecord, Owner, Status},
-    store::Write,
+    store::{Guard, Write},
 };
 use lambda_idempotency_engine::call::Call;
 
@@ -15,6 +15,7 @@ use crate::{
     message::{Message, message},
     source::{Answer, Fifo, Gone, Queue, Received, Source, Twice, Whole},
     store::{Mutant, Treatment},
+    stories::Handlers,
     story::Story,
 };
 
@@ -123,6 +124,70 @@ async fn a_store_that_holds_keys_for_too_long() {
     caught(story(holds), &["stuck"]).await;
 }
 
+/// Completes without the effects, or applies them whatever its guards say.
+#[tokio::test]
+async fn a_store_that_breaks_its_transactions() {
+    let drops = |write: Write| match &write.record {
+        Some(record) if record.status == Status::Completed => {
+            Treatment::Apply(write.with_effects(None))
+        }
+        _ => Treatment::Apply(write),
+    };
+    for handlers in [Handlers::Transactional, Handlers::Optimistic] {
+        caught(handlers.of(story(drops)), &["recorded as done without its effect"]).await;
+        let twice = Story { source: Twice::boxed, ..story(Treatment::Early) };
+        caught(handlers.of(twice), &["committed twice"]).await;
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_drops_messages() {
+    let drops = |write| changed(write, |record| record.outbox = None);
+    let expected = "acknowledged before its messages arrived";
+    caught(Handlers::Keeping.of(story(drops)), &[expected]).await;
+}
+
+/// When a key is taken over, when a lease is renewed, and when a key is released; or it says too early that it has them.
+#[tokio::test]
+async fn a_store_that_forgets_steps() {
+    fn forgets(mut write: Write, when: fn(&Write) -> bool) -> Treatment {
+        if when(&write)
+            && let Some(record) = &mut write.record
+        {
+            record.steps = None;
+        }
+        Treatment::Apply(write)
+    }
+    let takeover = |write| {
+        forgets(write, |write| {
+            let owner = write.record.as_ref().and_then(|record| record.owner);
+            matches!(&write.guard, Guard::Unchanged(seen) if owner.is_some() && seen.owner != owner)
+        })
+    };
+    let release = |write| {
+        let gives_up =
+            |write: &Write| write.record.as_ref().is_some_and(|record| record.owner.is_none());
+        forgets(write, gives_up)
+    };
+    let early = |write: Write| match (&write.guard, &write.record) {
+        (Guard::Unchanged(_), Some(record))
+            if record.steps.is_some() && record.status == Status::InProgress =>
+        {
+            Treatment::Forget
+        }
+        _ => Treatment::Apply(write),
+    };
+    let (dropped, repeated) =
+        ("is written without its steps", "runs a step again that the store had");
+    for (mutant, expected) in [
+        (takeover as fn(Write) -> Treatment, &[dropped][..]),
+        (release, &[dropped, repeated]),
+        (early, &["goes on after a step that is not kept"]),
+    ] {
+        caught(Handlers::Keeping.of(story(mutant)), expected).await;
+    }
+}
+
 /// A source that treats a death as success.
 struct Trusting(Box<dyn Source>);
 
@@ -156,14 +221,14 @@ fn group() -> [Message; 4] {
 async fn a_source_that_loses_its_order() {
     let reversed = |mut messages: Vec<Message>| {
         messages.reverse();
-        Fifo::boxed(messages, 10)
+        Fifo::boxed(messages)
     };
     caught(Story::new(reversed, group()), &["before what is before it in its group is done"]).await;
 }
 
 #[tokio::test]
 async fn an_engine_that_is_not_told_of_groups() {
-    let story = Story::new(|messages| Fifo::boxed(messages, 10), group());
+    let story = Story::new(Fifo::boxed, group());
     let expected =
         ["before what is before it in its group", "acknowledged before what is before it"];
     caught(Story { ordered: false, ..story }, &expected).await;

@@ -1,8 +1,6 @@
 //! What happened, and what must not: everything that is checked while a story goes on.
 
 mod calls;
-mod losses;
-pub(crate) mod sent;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,6 +9,7 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::Timestamp,
+    outbox::OutgoingMessage,
     outcome::Outcome,
     record::{IdempotencyRecord, Status},
 };
@@ -18,7 +17,7 @@ use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::ledger::Ledger;
 
 pub(crate) use self::calls::Running;
-use self::{calls::Started, losses::Losses};
+use self::calls::Started;
 use crate::{
     message::{Message, key},
     source::Gone,
@@ -35,7 +34,7 @@ struct State {
     messages: Vec<Message>,
     /// Whether handlers publish messages.
     publishes: bool,
-    sent: sent::Sent,
+    sent: Sent,
     calls: Vec<Started>,
     /// What is final in the store: which key, by which fence.
     landed: Vec<(&'static str, u64, Status)>,
@@ -63,7 +62,7 @@ impl Log {
         let state = State {
             messages,
             publishes,
-            sent: sent::Sent::new(),
+            sent: Sent::new(),
             calls: Vec::new(),
             landed: Vec::new(),
             leases: BTreeMap::new(),
@@ -330,4 +329,89 @@ impl State {
 pub(crate) fn keys(messages: &[Message]) -> Vec<(&'static str, Key)> {
     let labels: BTreeSet<_> = messages.iter().map(|message| message.label).collect();
     labels.into_iter().map(|label| (label, key(label))).collect()
+}
+
+/// The attempts of a key that were lost, one after the other.
+#[derive(Default)]
+struct Losses {
+    /// The fence of a claim that was not given up, and how many attempts of the key are over then.
+    claim: Option<(u64, u32)>,
+    in_a_row: u32,
+}
+
+impl Losses {
+    /// Of what is known under this fence.
+    fn of(&self, fence: u64) -> u32 {
+        self.claim.filter(|(claim, _)| *claim == fence).map_or(0, |_| self.in_a_row)
+    }
+
+    /// Counts a write. Says whether the record has the same number.
+    fn landed(&mut self, record: Option<&IdempotencyRecord>) -> bool {
+        let Some(record) = record.filter(|record| record.status == Status::InProgress) else {
+            *self = Self::default();
+            return true;
+        };
+        let over = record.failed_attempts + record.lost_attempts;
+        match self.claim {
+            _ if record.owner.is_none() => {
+                let tried = self.claim.is_some_and(|(_, before)| over > before);
+                (self.claim, self.in_a_row) = (None, if tried { 0 } else { self.in_a_row });
+            }
+            Some((fence, _)) if fence == record.fence => {}
+            lost => {
+                self.in_a_row += u32::from(lost.is_some());
+                self.claim = Some((record.fence, over));
+            }
+        }
+        record.consecutive_losses == self.in_a_row
+    }
+}
+
+/// How many messages each handler publishes.
+pub(crate) const PUBLISHED: usize = 2;
+
+/// The id of each message that has arrived, by the label of its record and its position.
+type Sent = BTreeMap<(String, usize), String>;
+
+/// The body of a message.
+pub(crate) fn body(label: &str, position: usize) -> String {
+    format!("{label}:{position}")
+}
+
+impl Log {
+    /// A message has arrived.
+    pub(crate) fn arrived(&self, message: &OutgoingMessage) {
+        let mut state = self.lock();
+        let (label, position) = message.message().body().split_once(':').unwrap();
+        let position: usize = position.parse().unwrap();
+        state.note(|| format!("  message {position} of {label} arrives"));
+        let is_completed =
+            state.landed.iter().any(|(at, _, status)| *at == label && *status == Status::Completed);
+        let mut wrong = Vec::new();
+        if !is_completed {
+            wrong.push("before its completion");
+        }
+        let in_order =
+            (0..position).all(|before| state.sent.contains_key(&(label.to_owned(), before)));
+        if !in_order {
+            wrong.push("before the message before it");
+        }
+        let id = state.sent.entry((label.to_owned(), position)).or_default();
+        if id.is_empty() {
+            message.id().clone_into(id);
+        } else if id != message.id() {
+            wrong.push("again with another id");
+        }
+        let wrong = wrong.into_iter();
+        state
+            .violations
+            .extend(wrong.map(|how| format!("message {position} of {label} arrives {how}")));
+    }
+}
+
+impl State {
+    /// Whether all messages of a record have arrived.
+    fn are_sent(&self, label: &str) -> bool {
+        (0..PUBLISHED).all(|position| self.sent.contains_key(&(label.to_owned(), position)))
+    }
 }

@@ -21,28 +21,22 @@
 //! | `message`, `source` | the messages, and how their sources redeliver them |
 //! | `stop` | where and how a worker stops |
 //! | `worker`, `store` | one invocation, and its store |
-//! | `log` | the checks; in `log/calls` those of calls of handlers, in `log/sent` those of messages |
+//! | `log` | the checks; in `log/calls` those of calls of handlers |
 //! | `story`, `sweep` | a story from the first delivery to the last; stories with every stop, every pair of stops, and samples |
-//! | `queues`, `streams`, `wholes`, `choices`, `committing`, `publishing`, `stepping` | the stories |
+//! | `stories` | the stories |
 //! | `mutex` | stories and checks of its own: keys that only exclude each other |
 //! | `caught` | that the checks find mistakes |
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
 mod caught;
-mod choices;
-mod committing;
 mod log;
 mod message;
 mod mutex;
-mod publishing;
-mod queues;
 mod source;
-mod stepping;
 mod stop;
 mod store;
+mod stories;
 mod story;
-mod streams;
 mod sweep;
-mod wholes;
 mod worker;

@@ -60,10 +60,6 @@ impl Message {
         Self { fails, ..self }
     }
 
-    pub(crate) fn stepping(self) -> Self {
-        Self { has_step: true, ..self }
-    }
-
     pub(crate) fn refused(self, refused: u32) -> Self {
         Self { refused, ..self }
     }

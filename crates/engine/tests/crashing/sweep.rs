@@ -123,13 +123,6 @@ impl Tally {
     /// The same where effects are committed: none was doubled.
     #[track_caller]
     pub(crate) fn assert_exactly_once(&self) {
-        self.assert_no_violations();
-        assert_eq!(self.doubled, 0, "{self}");
-    }
-
-    /// The same in stories in which one stop leaves no write pending.
-    #[track_caller]
-    pub(crate) fn assert_exactly_once_without_delays(&self) {
         self.assert_clean();
         assert!(self.warned > 0, "{self}");
         assert_eq!(self.doubled, 0, "{self}");
@@ -143,7 +136,7 @@ impl Tally {
         println!("{} steps ran again", self.repeated_steps);
     }
 
-    /// The same where keys are not claimed, so that nobody is result of lost attempts.
+    /// The same where keys are not claimed, so that no handler is told of lost attempts.
     #[track_caller]
     pub(crate) fn assert_once_without_claims(&self) {
         self.assert_clean();

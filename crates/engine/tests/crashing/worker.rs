@@ -6,10 +6,10 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    clock::{Clock, Timestamp},
+    clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     memory::MemoryEffects,
-    outbox::Message as Outgoing,
+    outbox::{Message as Outgoing, OutgoingMessage, SendError, Sender},
     policy::{Lease, Policy},
     record::Fingerprint,
 };
@@ -25,12 +25,8 @@ use lambda_idempotency_testkit::{
 };
 
 use crate::{
-    log::{
-        Log, Running,
-        sent::{PUBLISHED, body},
-    },
+    log::{Log, PUBLISHED, Running, body},
     message::Message,
-    publishing::Wire,
     source::Answer,
     stop::{Halt, Pause, Stop, WAYS, Way},
     store::Watched,
@@ -214,5 +210,25 @@ struct Watcher {
 impl Observer for Watcher {
     fn reported(&self, report: &Report<'_>) {
         self.log.settled(self.invocation, report.record.id.parse().unwrap(), report.outcome);
+    }
+}
+
+/// The sender of an invocation, which can be dropped before, between and after its messages.
+struct Wire(Log);
+
+impl Sender for Wire {
+    fn send<'a>(
+        &'a self,
+        messages: &'a [OutgoingMessage],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
+        Box::pin(async move {
+            tokio::task::yield_now().await;
+            for message in messages {
+                self.0.arrived(message);
+                tokio::task::yield_now().await;
+            }
+            messages.iter().map(|_| Ok(())).collect()
+        })
     }
 }
