@@ -49,19 +49,6 @@ async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_a_few_
     }
 }
 
-/// The same records come with it each time. At its fifth receive it gives way.
-#[tokio::test]
-async fn in_a_process_with_five_invocations_a_killer_takes_a_record_along_four_times() {
-    let mut queue = Queue::new(10, &[0], QUICK);
-    for _ in 0..5 {
-        let invocations: Vec<Vec<usize>> = (0..5).map(|n| vec![2 * n, 2 * n + 1]).collect();
-        queue.receive(&invocations, false).await;
-    }
-    queue.messages[0].is_gone = true;
-    queue.receive(&[(0..10).collect()], false).await;
-    assert_eq!(queue.result(), Some((6, 4)), "given up after five receives");
-}
-
 /// The longest waits on a busy queue: how many receives in a row, without those that were throttled, a record was not tried.
 #[derive(Debug, Default)]
 struct Waits {

@@ -41,30 +41,11 @@ async fn after_the_retention_the_work_is_done_again() {
 }
 
 #[tokio::test]
-async fn a_lost_claim_answer_is_recognised_by_its_token() {
-    // The store's client retries, so the record that the engine gets as `Found` may be its own claim.
-    let world = World::new();
-    world.store.inject(Fault::duplicate(0).guarded_by(GuardKind::Absent));
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-    world.ledger.assert_once("a");
-}
-
-#[tokio::test]
 async fn a_claim_in_doubt_is_undone() {
     let world = World::new();
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::Absent));
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["unavailable"; 2]);
     assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2], "both keys are free");
-}
-
-#[tokio::test]
-async fn an_outage_during_claims_runs_nothing() {
-    let world = World::new();
-    world.store.outage();
-    assert_eq!(world.deliver(LABELS.map(ok).into()).await, ["unavailable"; 10]);
-    assert_eq!(world.ledger.total(), 0);
-    world.store.heal();
-    assert_eq!(world.deliver(LABELS.map(ok).into()).await, ["executed"; 10]);
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{clock::Clock, failure::Failure, policy::OnConflict};
 
-use crate::support::{ROUND_TRIP, START, World, assert_took, labels, ok, rec, slow};
+use crate::support::{START, World, assert_took, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -106,16 +106,4 @@ async fn a_key_whose_handler_was_stopped_is_busy_until_its_lease_ends() {
         let outcomes = world.deliver(vec![ok("a").receives(receives)]).await;
         assert_eq!(outcomes, ["executed"], "the lease was about to end, so it was waited for");
     }
-}
-
-#[tokio::test]
-async fn a_worker_whose_clock_is_ahead_within_the_skew_does_not_take_over() {
-    let world = World::new();
-    dies_with(&world, "a").await;
-    world.clock.advance(31 * SECOND - 4 * ROUND_TRIP);
-    let ahead = World { clock: world.clock.clone(), ..World::new() };
-    ahead.clock.set(world.clock.now().plus(SECOND));
-    let mut returning = World { store: world.store.clone(), ..ahead };
-    returning.policy.on_conflict = OnConflict::Wait { up_to: Duration::ZERO };
-    assert_eq!(returning.deliver(vec![ok("a")]).await, ["busy"]);
 }

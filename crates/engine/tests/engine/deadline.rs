@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
-use crate::support::{START, World, key, labels, ok, rec, slow};
+use crate::support::{START, World, hanging, key, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -79,7 +79,7 @@ async fn without_a_deadline_a_handler_that_hangs_fails_permanently_and_is_paid_o
 async fn without_a_deadline_a_handler_without_a_claim_is_stopped_at_the_fallback_timeout() {
     let mut world = World { timeout: None, ..World::new() };
     world.policy.fallback_timeout = HOUR;
-    let hangs = rec("a", |_, _| std::future::pending()).unprotected();
+    let hangs = hanging("a").unprotected();
     let limit = world.clock.sleep(200 * HOUR);
     let running = pin!(world.invoke(vec![hangs, ok("b")]));
     let ended = world.clock.drive(select(running, limit)).await;

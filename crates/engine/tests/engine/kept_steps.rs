@@ -5,42 +5,17 @@ use std::time::Duration;
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     failure::Failure,
-    policy::{Lease, OnTimeout},
-    record::{IdempotencyRecord, Owner, Status},
+    policy::OnTimeout,
+    record::{Owner, Status},
     store::StoreErrorKind,
 };
 use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Fault;
 
 use crate::steps::{step, stepping, with_steps};
-use crate::support::{START, World, declining, key, ok, rec};
+use crate::support::{World, declining, key, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
-
-#[tokio::test]
-async fn a_step_whose_answer_was_lost_is_written_again() {
-    for lost in 1..4 {
-        for lease in [Lease::Invocation, Lease::Renewed { length: 9 * SECOND }] {
-            let mut world = World::new();
-            world.policy.lease = lease;
-            world.store.inject(Fault::lose_answer().for_writes(with_steps).times(lost));
-            assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["failed"]);
-            assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["executed"]);
-            assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_late_copy_of_a_step_brings_no_earlier_steps_back() {
-    for later in 0..4 {
-        let world = World::new();
-        world.store.inject(Fault::duplicate(later).for_writes(with_steps));
-        assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["failed"]);
-        assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["executed"], "{later}");
-        assert_eq!((world.steps("one"), world.steps("two")), (1, 1), "{later}");
-    }
-}
 
 #[tokio::test]
 async fn a_handler_that_fails_while_a_step_is_written_releases_with_it() {
@@ -57,61 +32,6 @@ async fn a_handler_that_fails_while_a_step_is_written_releases_with_it() {
     world.store.heal();
     assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["executed"]);
     assert_eq!(world.steps("one"), 1);
-}
-
-#[tokio::test]
-async fn a_handler_that_is_stopped_leaves_its_steps() {
-    let mut world = World::new();
-    world.timeout = Some(5 * SECOND);
-    let hangs = rec("a", |world: World, call: Call| async move {
-        step(&world, &call, "one").await?;
-        world.clock.sleep(60 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
-    world.clock.advance(10 * SECOND);
-    assert_eq!(world.deliver(vec![stepping("a", 0)]).await, ["executed"]);
-    assert_eq!((world.steps("one"), world.steps("two")), (1, 1));
-}
-
-#[tokio::test]
-async fn a_renewal_and_a_takeover_carry_steps_on() {
-    let mut world = World::new();
-    world.policy.lease = Lease::Renewed { length: 3 * SECOND };
-    let dies = rec("a", |world: World, call: Call| async move {
-        step(&world, &call, "one").await?;
-        world.clock.sleep(7 * SECOND).await;
-        // As if its process died: nothing is heard of it again.
-        let mut lapsed = world.stored("a").await.unwrap();
-        assert!(lapsed.steps.is_some() && lapsed.lease_until > Some(START.plus(7 * SECOND)));
-        lapsed.owner = Some(Owner::from_bits(7));
-        world.store.inner().insert(key("a"), lapsed);
-        world.clock.sleep(60 * SECOND).await;
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![dies]).await, ["fenced"]);
-    world.clock.advance(10 * SECOND);
-    let warned = rec("a", |world: World, call: Call| async move {
-        assert_eq!(call.lost_attempts(), 1);
-        step(&world, &call, "one").await.map(|_| ())
-    });
-    assert_eq!(world.deliver(vec![warned]).await, ["executed"]);
-    assert_eq!(world.steps("one"), 1);
-}
-
-#[tokio::test]
-async fn a_step_of_a_worker_that_lost_its_key_is_not_kept() {
-    let world = World::new();
-    let fenced = rec("a", |world: World, call: Call| async move {
-        let mut theirs = IdempotencyRecord::new(Status::InProgress, START.plus(600 * SECOND));
-        theirs.owner = Some(Owner::from_bits(5));
-        theirs.lease_until = Some(world.clock.now().plus(60 * SECOND));
-        world.store.inner().insert(key("a"), theirs);
-        step(&world, &call, "one").await?;
-        panic!("it went on after a step that is not kept")
-    });
-    assert_eq!(world.deliver(vec![fenced]).await, ["fenced"]);
-    assert_eq!(world.stored("a").await.unwrap().steps, None);
 }
 
 #[tokio::test]

@@ -223,13 +223,6 @@ fn in_groups(groups: &[&'static str], kills: &[usize], takes: Duration) -> Queue
 }
 
 #[tokio::test]
-async fn in_order_groups_two_killers_do_not_keep_a_record_of_another_group_for_ever() {
-    let queue = in_groups(&["0", "0", "1", "1", "2"], &[0, 4], QUICK);
-    let (receives, _) = queue.all_together(&[], 60).await.expect("one is never started");
-    assert!(receives <= 7, "{receives}");
-}
-
-#[tokio::test]
 async fn in_order_groups_every_record_that_may_start_is_started() {
     let mut table = String::from(
         "| order groups of 10 | handlers take | one death | 1 killer | 2 killers | 3 killers |\n\

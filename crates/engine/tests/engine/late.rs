@@ -10,12 +10,11 @@ use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::Clock as _,
     policy::{Lease, OnTimeout},
-    record::Status,
 };
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_testkit::deadlines::BrokenRule;
 
-use crate::support::{ROUND_TRIP, Rec, World, labels, ok, rec, slow};
+use crate::support::{Rec, World, labels, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -46,14 +45,6 @@ async fn a_handler_does_not_start_after_its_lease_expired() {
 }
 
 #[tokio::test]
-async fn a_handler_starts_at_the_last_instant_of_its_lease() {
-    let mut world = World { timeout: Some(60 * SECOND), ..World::new() };
-    world.policy.lease = Lease::Renewed { length: 10 * SECOND };
-    let outcomes = world.deliver(vec![busy("a", 10 * SECOND - ROUND_TRIP), ok("b")]).await;
-    assert_eq!(outcomes, ["executed"; 2]);
-}
-
-#[tokio::test]
 async fn a_record_not_started_in_time_is_returned_and_its_key_is_free() {
     for kept_busy in [Duration::from_millis(29_300), Duration::from_millis(29_500)] {
         let mut world = World::new();
@@ -77,31 +68,6 @@ async fn a_record_not_started_by_the_end_of_the_invocation_starts_at_its_next_de
     assert_eq!(outcomes, ["completion_lost", "returned"]);
     world.ledger.assert_never("b");
     assert_eq!(world.deliver(vec![ok("b")]).await, ["executed"]);
-}
-
-#[tokio::test]
-async fn a_handler_does_not_continue_when_its_lease_expired_while_the_process_was_suspended() {
-    let world = World::new();
-    let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND)]));
-    begin(&world, &mut stopped).await;
-    world.clock.advance(33 * SECOND);
-    let successor = World { ledger: world.ledger.clone(), ..world.clone() };
-    assert_eq!(successor.deliver(vec![ok("a")]).await, ["executed"]);
-    assert_eq!(labels(&world.clock.drive(stopped).await), ["timed_out"]);
-    world.ledger.assert_once("a");
-    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
-}
-
-#[tokio::test]
-async fn a_handler_with_a_renewed_lease_does_not_continue_after_a_suspension() {
-    let mut world = World { timeout: Some(600 * SECOND), ..World::new() };
-    world.policy.lease = Lease::Renewed { length: 6 * SECOND };
-    let mut stopped = pin!(world.invoke(vec![slow("a", 5 * SECOND), slow("b", 3 * SECOND)]));
-    begin(&world, &mut stopped).await;
-    world.clock.advance(20 * SECOND);
-    assert_eq!(world.deliver(vec![ok("a"), ok("b")]).await, ["executed"; 2]);
-    assert_eq!(labels(&world.clock.drive(stopped).await), ["superseded"; 2]);
-    world.ledger.assert_each_once(["a", "b"]);
 }
 
 #[tokio::test]

@@ -16,8 +16,7 @@ use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use crate::{
     quarantine::LABELS,
-    support::{START, World, assert_took, key, labels, ok, rec, slow},
-    throttled::Throttled,
+    support::{START, World, assert_took, key, labels, ok, rec, renews, slow, throttled},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -121,7 +120,7 @@ impl Drop for Stops {
 #[tokio::test]
 async fn records_that_were_stopped_for_want_of_a_renewal_are_no_suspects() {
     let world = world();
-    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    let renewals = renews;
     let refused = Fault::refuse(StoreErrorKind::Unavailable);
     world.store.inject(refused.for_writes(renewals).always());
     let outcomes = world.deliver(LABELS.map(|label| slow(label, 15 * SECOND)).into()).await;
@@ -161,7 +160,7 @@ async fn a_stop_for_want_of_a_renewal_is_recorded_once_the_store_answers() {
 #[tokio::test]
 async fn a_stop_for_want_of_a_renewal_finds_the_other_workers_completion() {
     let world = world();
-    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    let renewals = renews;
     let refused = Fault::refuse(StoreErrorKind::Unavailable);
     world.store.inject(refused.for_writes(renewals).always());
     let late = rec("a", |world: World, _| async move {
@@ -223,8 +222,8 @@ async fn throttled_renewals_do_not_delay_other_renewals() {
         slow("before b", a_moment).group("b"),
         slow("b", 15 * SECOND).group("b"),
     ];
-    let throttled = Throttled { world: world.clone(), hot };
-    let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+    let store = throttled(&world, hot);
+    let outcomes = world.clock.drive(world.invoke_on(store, records)).await;
     assert_eq!(labels(&outcomes), ["fenced", "executed", "fenced", "executed", "executed"]);
     world.ledger.assert_once("b");
 }
@@ -249,7 +248,7 @@ async fn a_record_whose_handler_is_stopped_for_want_of_a_renewal_makes_room_for_
     let mut world = world();
     world.policy.concurrency = 1;
     let refused = Fault::refuse(StoreErrorKind::Unavailable).for_key(&key("a"));
-    let renewals = |write: &Write| matches!(write.guard, Guard::Unchanged(_));
+    let renewals = renews;
     world.store.inject(refused.for_writes(renewals).always());
     let records = vec![slow("a", 15 * SECOND), ok("b")];
     assert_eq!(world.deliver(records).await, ["fenced", "executed"]);

@@ -116,7 +116,7 @@ async fn a_relay_sends_what_no_delivery_sends() {
 async fn a_mark_names_the_completion_that_it_marks() {
     let post = post();
     post.deliver(vec![publishing("a", &["1"])]).await;
-    let writes = post.writes();
+    let writes = post.world.writes();
     let mark = writes.iter().find(|write| marks()(write)).unwrap();
     assert_eq!(GuardKind::from(&mark.guard), GuardKind::Unchanged);
     post.world.clock.advance(30 * 86_400 * SECOND);

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     store::{Guard, StoreErrorKind},
 };
 use lambda_idempotency_engine::{call::Call, steps::StepError};
-use lambda_idempotency_testkit::faults::{Call as HistoryCall, Fault, GuardKind};
+use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{
     in_process::{SECOND, at_once},
@@ -153,11 +153,8 @@ async fn a_deletion_whose_answer_is_lost_is_sent_again_and_frees_no_other_key() 
     world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy));
     assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
     assert_eq!((world.stored("a").await, world.requests()), (None, 3));
-    let writes = world.store.history().into_iter().filter_map(|call| match call {
-        HistoryCall::Write { writes, .. } => Some(writes),
-        _ => None,
-    });
-    let deletions: Vec<_> = writes.flatten().filter(|write| write.record.is_none()).collect();
+    let writes = world.writes().into_iter();
+    let deletions: Vec<_> = writes.filter(|write| write.record.is_none()).collect();
     assert_eq!(deletions.len(), 2);
     assert!(deletions.iter().all(|write| matches!(write.guard, Guard::OwnedBy(_))));
 }

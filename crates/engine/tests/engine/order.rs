@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use lambda_idempotency_core::failure::Failure;
-
-use crate::support::{START, World, assert_took, failing, ok, rec, slow};
+use crate::support::{START, World, assert_took, failing, hanging, ok, rec, slow};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -74,7 +72,7 @@ async fn keys_that_cross_two_groups_do_not_deadlock() {
 #[tokio::test]
 async fn a_busy_head_holds_back_only_its_group() {
     let world = World::new();
-    let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+    let forever = hanging("a");
     world.dies(vec![forever]).await;
     let outcomes =
         world.deliver(vec![ok("a").group("g"), ok("b").group("g"), ok("c").group("h")]).await;

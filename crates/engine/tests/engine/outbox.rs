@@ -3,19 +3,20 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    clock::Clock,
+    clock::{Clock, Timestamp},
     failure::Failure,
-    outbox::{Message, messages},
+    memory::MemoryEffects,
+    outbox::{Message, PublishError, messages},
     outcome::Outcome,
-    policy::OnConflict,
-    record::Status,
+    policy::{Mode, OnConflict},
+    record::{IdempotencyRecord, Status},
     store::StoreErrorKind,
 };
 use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::post::{completions, in_order, marks, post, post_in, publishing};
-use crate::support::{World, key, labels, ok, rec};
+use crate::post::{Post, completions, in_order, marks, post, post_in, publishing};
+use crate::support::{Rec, START, World, key, labels, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -25,7 +26,8 @@ async fn messages_are_stored_with_the_completion_sent_and_marked_as_sent() {
     let outcomes = post.deliver(vec![publishing("a", &["1", "2"]), ok("b")]).await;
     assert_eq!(outcomes, ["executed"; 2]);
     assert_eq!(post.wire.bodies(), ["1", "2"]);
-    let of_a: Vec<_> = post.writes().into_iter().filter(|write| write.key == key("a")).collect();
+    let of_a: Vec<_> =
+        post.world.writes().into_iter().filter(|write| write.key == key("a")).collect();
     let stored: Vec<_> = of_a
         .iter()
         .map(|write| write.record.as_ref().is_some_and(|record| record.outbox.is_some()))
@@ -38,18 +40,6 @@ async fn messages_are_stored_with_the_completion_sent_and_marked_as_sent() {
     assert_eq!(post.deliver(vec![publishing("a", &["1", "2"])]).await, ["replayed"]);
     assert_eq!(post.deliver_elsewhere(vec![publishing("a", &["1", "2"])]).await, ["replayed"]);
     assert_eq!(post.wire.bodies(), ["1", "2"]);
-}
-
-#[tokio::test]
-async fn nothing_is_sent_before_the_completion_is_stored() {
-    let post = post();
-    post.world
-        .store
-        .inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(completions()).times(2));
-    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["executed"]);
-    let history = post.writes();
-    let tries = history.iter().filter(|write| completions()(write)).count();
-    assert_eq!((tries, post.wire.bodies().len()), (3, 1));
 }
 
 #[tokio::test]
@@ -107,19 +97,6 @@ async fn ids_are_the_same_each_time_and_those_that_the_record_shows() {
 }
 
 #[tokio::test]
-async fn a_message_that_cannot_be_sent_holds_up_those_behind_it() {
-    let post = post();
-    post.wire.refuse(Some("2"));
-    let records = vec![in_order("a", &["1", "2", "3"]), in_order("b", &["4", "5"])];
-    assert_eq!(post.deliver(records).await, ["unsent", "executed"]);
-    assert_eq!(post.wire.consumed(), ["1", "4", "5"]);
-    post.wire.refuse(None);
-    let records = vec![in_order("a", &["1", "2", "3"]), in_order("b", &["4", "5"])];
-    assert_eq!(post.deliver(records).await, ["replayed"; 2]);
-    assert_eq!(post.wire.consumed(), ["1", "4", "5", "2", "3"]);
-}
-
-#[tokio::test]
 async fn messages_to_one_destination_of_records_that_complete_together_share_a_call() {
     let post = post();
     let records =
@@ -129,17 +106,6 @@ async fn messages_to_one_destination_of_records_that_complete_together_share_a_c
     assert_eq!(calls.pop(), Some(1), "in order, one message after the other");
     calls.sort_unstable();
     assert_eq!(calls, [1, 3], "a call for each destination");
-}
-
-#[tokio::test]
-async fn copies_in_a_batch_wait_for_the_messages() {
-    let post = post();
-    post.wire.refuse(Some("1"));
-    let records = || vec![publishing("a", &["1"]), publishing("a", &["1"])];
-    assert_eq!(post.deliver(records()).await, ["unsent"; 2]);
-    post.wire.refuse(None);
-    assert_eq!(post.deliver(records()).await, ["replayed"; 2]);
-    assert_eq!(post.wire.bodies(), ["1"]);
 }
 
 #[tokio::test]
@@ -195,15 +161,6 @@ async fn a_delivery_is_acknowledged_although_the_store_does_not_know_that_its_me
 }
 
 #[tokio::test]
-async fn a_completion_whose_answer_was_lost_has_its_messages_sent() {
-    let post = post();
-    post.world.store.inject(Fault::lose_answer().for_writes(completions()).times(2));
-    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["executed"]);
-    assert_eq!(post.wire.bodies(), ["1"]);
-    assert!(!post.is_pending("a").await);
-}
-
-#[tokio::test]
 async fn messages_of_a_completion_that_could_not_be_recorded_are_sent_or_the_record_returns() {
     let post = post();
     post.world
@@ -219,17 +176,6 @@ async fn messages_of_a_completion_that_could_not_be_recorded_are_sent_or_the_rec
     assert_eq!(post.wire.bodies(), ["1"]);
     post.wire.refuse(Some("2"));
     assert_eq!(post.deliver(vec![publishing("b", &["2"])]).await, ["unsent"]);
-}
-
-#[tokio::test]
-async fn nothing_behind_a_record_with_unsent_messages_starts_in_its_group() {
-    let post = post();
-    post.wire.refuse(Some("1"));
-    let records = || vec![publishing("a", &["1"]).group("g"), publishing("b", &["2"]).group("g")];
-    assert_eq!(post.deliver(records()).await, ["unsent", "returned"]);
-    post.wire.refuse(None);
-    assert_eq!(post.deliver(records()).await, ["replayed", "executed"]);
-    assert_eq!(post.wire.bodies(), ["1", "2"]);
 }
 
 /// The record holds the messages until they are sent, by a redelivery or a relay that may come hours later.
@@ -264,4 +210,60 @@ async fn records_that_share_a_call_of_the_sender_read_their_own_answers() {
     let mut consumed = post.wire.consumed();
     consumed.sort_unstable();
     assert_eq!(consumed, ["1", "1", "2"]);
+}
+
+fn transactional() -> Post {
+    let mut world = World::new();
+    world.policy.mode = Mode::Transactional;
+    post_in(world)
+}
+
+/// A record whose handler collects an effect and publishes a message.
+fn committing() -> Rec {
+    rec("a", |_, call: Call| async move {
+        call.collect(|effects: &mut MemoryEffects| effects.add(|| ()))?;
+        call.publish(Message::new("queue", "1"))?;
+        Ok(())
+    })
+}
+
+/// An operation that became optimistic meets what it completed before.
+#[tokio::test]
+async fn an_optimistic_attempt_sends_what_the_completion_that_it_meets_has_left() {
+    let mut world = World::new();
+    world.policy.mode = Mode::Optimistic;
+    let post = post_in(world);
+    let late = rec("a", |world: World, call: Call| async move {
+        assert_eq!(call.publish(Message::new("queue", "ours")), Err(PublishError::Unprotected));
+        let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1 << 40));
+        record.outbox = Some(r#"[{"to":"queue","body":"theirs"}]"#.into());
+        world.store.inner().insert(key("a"), record);
+        Ok(())
+    });
+    assert_eq!(post.deliver(vec![late]).await, ["superseded"]);
+    assert_eq!(post.wire.bodies(), ["theirs"]);
+    assert!(!post.is_pending("a").await);
+}
+
+/// Half of the time is left for sending.
+#[tokio::test]
+async fn a_commit_with_messages_is_given_up_after_half_of_the_time() {
+    let post = transactional();
+    let refuse = Fault::refuse(StoreErrorKind::Throttled).for_writes(completions());
+    post.world.store.inject(refuse.always());
+    assert_eq!(post.deliver(vec![committing()]).await, ["uncommitted"]);
+    let took = post.world.clock.now().since(START);
+    assert!((13 * SECOND..15 * SECOND).contains(&took), "{took:?} of 30 s");
+}
+
+/// In transactional mode the answers to all tries are lost, and the next settlement finds the completion.
+#[tokio::test]
+async fn a_completion_whose_answer_was_lost_has_its_messages_sent() {
+    for (post, lost) in [(post(), 2), (transactional(), usize::MAX)] {
+        post.world.store.inject(Fault::lose_answer().for_writes(completions()).times(lost));
+        let record = if lost > 2 { committing() } else { publishing("a", &["1"]) };
+        assert_eq!(post.deliver(vec![record]).await, ["executed"]);
+        assert_eq!(post.wire.bodies(), ["1"]);
+        assert!(!post.is_pending("a").await);
+    }
 }

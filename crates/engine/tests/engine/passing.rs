@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{Rec, START, World, assert_took, failing, key, labels, ok, rec};
+use crate::support::{Rec, START, World, assert_took, failing, hanging, key, labels, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -100,7 +100,7 @@ async fn an_unprotected_failure_is_permanent_if_the_record_lets_pass() {
 async fn a_group_passes_a_quarantined_record_that_fails_permanently() {
     for is_down in [false, true] {
         let mut world = World::new();
-        let forever = rec("a", |_, _| std::future::pending::<Result<(), Failure>>());
+        let forever = hanging("a");
         world.dies(vec![forever]).await;
         world.clock.advance(40 * SECOND);
         if is_down {

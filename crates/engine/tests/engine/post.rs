@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     store::Write,
 };
 use lambda_idempotency_engine::batch::Engine;
-use lambda_idempotency_testkit::{clock::ManualClock, faults::Call as StoreCall};
+use lambda_idempotency_testkit::clock::ManualClock;
 
 use crate::support::{Rec, World, labels, rec};
 
@@ -108,14 +108,6 @@ impl Post {
 
     pub(crate) async fn is_pending(&self, label: &str) -> bool {
         self.world.stored(label).await.is_some_and(|record| record.outbox.is_some())
-    }
-
-    pub(crate) fn writes(&self) -> Vec<Write> {
-        let writes = self.world.store.history().into_iter().filter_map(|call| match call {
-            StoreCall::Write { writes, .. } => Some(writes),
-            _ => None,
-        });
-        writes.flatten().collect()
     }
 }
 

@@ -8,38 +8,17 @@ use std::{
 use lambda_idempotency_core::{clock::Clock as _, policy::OnConflict};
 
 use crate::looks::throttled_reads;
-use crate::support::{Rec, World, assert_took, declining, failing, ok, rec, slow};
+use crate::support::{World, assert_took, declining, failing, hanging, ok, rec, slow};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const LABELS: [&str; 10] = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"];
 
 /// A worker that claims the keys of these records and is killed while their handlers run.
 pub(crate) async fn dies_with(world: &World, labels: &[&'static str]) {
-    let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
+    let forever = |label: &&'static str| hanging(label);
     let records = labels.iter().map(forever).collect();
     world.dies(records).await;
     world.clock.advance(40 * SECOND);
-}
-
-/// A record whose handler sees that nothing else has run since.
-fn alone(label: &'static str) -> Rec {
-    rec(label, |world: World, _| async move {
-        let before = world.ledger.total();
-        world.clock.sleep(SECOND).await;
-        assert_eq!(world.ledger.total(), before, "something ran beside it");
-        Ok(())
-    })
-}
-
-/// Something that all handlers need is slow once, and better afterwards.
-#[tokio::test]
-async fn records_that_were_stopped_at_the_deadline_run_together_at_their_next_receive() {
-    let world = World::new();
-    let outcomes = world.deliver(LABELS.map(|label| slow(label, 40 * SECOND)).into()).await;
-    assert_eq!(outcomes, ["timed_out"; 10]);
-    world.clock.advance(10 * SECOND);
-    let second = LABELS.map(|label| slow(label, 16 * SECOND).receives(2));
-    assert_eq!(world.deliver(second.into()).await, ["executed"; 10], "however many they are");
 }
 
 #[tokio::test]
@@ -56,16 +35,6 @@ async fn a_record_that_was_stopped_is_told_that_an_attempt_was_lost() {
     }
 }
 
-/// It was stopped in time once; that says nothing of the attempt that came after.
-#[tokio::test]
-async fn a_death_after_a_timeout_is_suspicious() {
-    let world = World::new();
-    assert_eq!(world.deliver(vec![slow("a", 40 * SECOND)]).await, ["timed_out"]);
-    world.clock.advance(10 * SECOND);
-    dies_with(&world, &["a"]).await;
-    assert_eq!(world.deliver(vec![alone("a"), slow("b", SECOND / 2)]).await, ["executed"; 2]);
-}
-
 #[tokio::test]
 async fn a_record_that_survives_its_handler_leaves_quarantine() {
     for (record, outcome) in [(failing("a"), "failed"), (declining("a"), "declined")] {
@@ -79,45 +48,6 @@ async fn a_record_that_survives_its_handler_leaves_quarantine() {
         assert_eq!(outcomes, ["executed"; 2]);
         assert_took(&world, begun, SECOND);
     }
-}
-
-#[tokio::test]
-async fn a_suspect_for_which_no_time_was_left_stays_one() {
-    let mut world = World::new();
-    dies_with(&world, &["a"]).await;
-    world.policy.concurrency = 1;
-    // It comes last where its receives are not counted, and no time is left.
-    let batch = vec![ok("a"), slow("b", 20 * SECOND)];
-    assert_eq!(world.deliver(batch).await, ["returned", "executed"]);
-    assert_eq!(world.deliver(vec![alone("a"), slow("c", SECOND / 2)]).await, ["executed"; 2]);
-}
-
-/// However many they are, and with nothing beside them.
-#[tokio::test]
-async fn records_that_were_near_a_death_run_together() {
-    let world = World::new();
-    // The process knows by now how long they take: there is time for one round.
-    assert_eq!(world.deliver(vec![slow("pace", 16 * SECOND)]).await, ["executed"]);
-    dies_with(&world, &LABELS).await;
-    let begun = world.clock.now();
-    let mut batch: Vec<_> = LABELS.map(|label| slow(label, 16 * SECOND).receives(2)).into();
-    batch.push(slow("fresh", SECOND).receives(1));
-    let outcomes = world.deliver(batch).await;
-    assert_eq!(outcomes[..10], ["executed"; 10]);
-    assert_eq!(outcomes[10], "returned", "it does not run beside them");
-    assert_took(&world, begun, 16 * SECOND);
-}
-
-#[tokio::test]
-async fn records_that_were_near_two_deaths_run_one_at_a_time() {
-    let world = World::new();
-    for _ in 0..2 {
-        dies_with(&world, &LABELS).await;
-    }
-    let begun = world.clock.now();
-    let batch = LABELS.map(|label| slow(label, SECOND).receives(3)).into();
-    assert_eq!(world.deliver(batch).await, ["executed"; 10]);
-    assert!(world.clock.now().since(begun) >= 10 * SECOND);
 }
 
 /// If it killed the process, the source would not learn that the other record is done. The other one is done in this
@@ -224,43 +154,6 @@ async fn a_look_costs_one_read_and_saves_the_writes_that_would_fail() {
     assert_eq!((world.store.write_calls(), world.store.read_calls()), (writes + 4, reads + 1));
 }
 
-#[tokio::test]
-async fn no_key_is_looked_at_while_a_suspect_runs() {
-    let mut world = World { timeout: Some(20 * SECOND), ..World::new() };
-    dies_with(&world, &["x"]).await;
-    // A worker of another process holds `a` meanwhile.
-    let forever = rec("a", |_, _| std::future::pending());
-    world.dies(vec![forever]).await;
-    world.timeout = Some(60 * SECOND);
-    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    let suspect = rec("x", |world: World, _| async move {
-        let looks = world.store.read_calls();
-        world.clock.sleep(5 * SECOND).await;
-        assert_eq!(world.store.read_calls(), looks);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![suspect, ok("a")]).await, ["executed"; 2]);
-}
-
-/// Suspects of other batches, one at each of its receives, in invocations with time for one round.
-#[tokio::test]
-async fn a_record_waits_for_one_suspect_after_another_as_long_as_they_come_at_even_receives() {
-    let mut world = World::new();
-    world.policy.concurrency = 4;
-    assert_eq!(world.deliver(vec![slow("pace", 20 * SECOND)]).await, ["executed"]);
-    for label in &LABELS[..4] {
-        dies_with(&world, &[label]).await;
-    }
-    let mut outcomes = Vec::new();
-    for (receives, (label, suspects)) in (1..).zip(LABELS[..4].iter().zip([2, 4, 3, 2])) {
-        let suspect = slow(label, 20 * SECOND).receives(suspects);
-        let batch = vec![suspect, slow("x", 20 * SECOND).receives(receives)];
-        outcomes.push(world.deliver(batch).await[1]);
-        world.clock.advance(10 * SECOND);
-    }
-    assert_eq!(outcomes, ["returned", "returned", "executed", "replayed"]);
-}
-
 /// The least suspected go first, whatever their receives; the suspect that was received most often says when.
 #[tokio::test]
 async fn all_suspects_of_an_invocation_are_on_one_side_of_the_others() {
@@ -296,7 +189,7 @@ async fn all_suspects_of_an_invocation_are_on_one_side_of_the_others() {
 async fn suspects_that_are_found_later_run_together_too() {
     let mut world = World::new();
     dies_with(&world, &LABELS[..1]).await;
-    let forever = |label: &&'static str| rec(label, |_, _| std::future::pending());
+    let forever = |label: &&'static str| hanging(label);
     let others = LABELS[1..].iter().map(forever).collect();
     world.dies(others).await;
     let lease = world.stored("b").await.unwrap().lease_until.unwrap();
@@ -332,7 +225,7 @@ async fn a_suspect_for_which_it_is_too_late_does_not_keep_the_others_of_its_grou
     assert_eq!(world.deliver(vec![slow("pace", SECOND / 10)]).await, ["executed"]);
     dies_with(&world, &LABELS[1..8]).await;
     world.timeout = Some(26 * SECOND);
-    let forever = rec("a", |_, _| std::future::pending());
+    let forever = hanging("a");
     world.dies(vec![forever]).await;
     world.timeout = Some(30 * SECOND);
     world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };

@@ -18,8 +18,7 @@ use lambda_idempotency_testkit::{clock::ManualClock, crashing::drop_after, fault
 
 use crate::{
     steps::step,
-    support::{ROUND_TRIP, Rec, START, World, failing, key, labels, ok, rec, slow},
-    throttled::Throttled,
+    support::{ROUND_TRIP, Rec, START, World, failing, key, labels, ok, rec, slow, throttled},
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -143,8 +142,8 @@ async fn records_claimed_with_a_throttled_one_start_soon() {
             })
         };
         let records = vec![ok("hot"), begins("b"), begins("c"), begins("d")];
-        let throttled = Throttled { world: world.clone(), hot };
-        let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+        let store = throttled(&world, hot);
+        let outcomes = world.clock.drive(world.invoke_on(store, records)).await;
         assert_eq!(labels(&outcomes), ["unavailable", "executed", "executed", "executed"]);
     }
 }
@@ -161,8 +160,8 @@ async fn a_slow_claim_is_not_asked_for_again_after_the_end_of_its_lease() {
     ] {
         let mut world = World::new();
         world.policy.lease = lease;
-        let throttled = Throttled { world: world.clone(), hot };
-        let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("a")])).await;
+        let store = throttled(&world, hot);
+        let outcomes = world.clock.drive(world.invoke_on(store, vec![ok("a")])).await;
         assert_eq!(labels(&outcomes), ["unavailable"]);
         let took = world.clock.now().since(START);
         assert!(took >= given_up && took <= given_up + SECOND / 5, "{took:?} of {given_up:?}");

@@ -3,19 +3,16 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
-    clock::{BoxFuture, Clock, Timestamp},
+    clock::Clock,
     failure::Failure,
     outcome::{Outcome, ResultKept},
-    record::{IdempotencyRecord, Status},
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    record::Status,
+    store::{Store, StoreErrorKind, Verdict, Write},
 };
-use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
-use crate::{
-    support::{World, assert_took, failing, key, labels, ok, rec, slow},
-    throttled::Throttled,
+use crate::support::{
+    World, assert_took, completes, failing, key, labels, ok, rec, slow, throttled, treating,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -41,8 +38,8 @@ async fn a_throttled_completion_does_not_cost_other_completions() {
         let done = write.record.as_ref().is_some_and(|r| r.status == Status::Completed);
         done && write.key == key("a")
     };
-    let throttled = Throttled { world: world.clone(), hot };
-    let outcomes = world.clock.drive(world.invoke_on(throttled, records)).await;
+    let store = throttled(&world, hot);
+    let outcomes = world.clock.drive(world.invoke_on(store, records)).await;
     assert_eq!(labels(&outcomes), ["completion_lost", "executed", "executed", "executed"]);
     for label in ["b", "c", "d"] {
         assert_eq!(world.stored(label).await.unwrap().status, Status::Completed);
@@ -62,14 +59,6 @@ async fn a_completion_that_cannot_be_recorded_is_acknowledged_and_reported() {
 }
 
 #[tokio::test]
-async fn a_release_whose_answer_was_lost_counts_one_failed_attempt() {
-    let world = World::new();
-    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy));
-    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
-    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1);
-}
-
-#[tokio::test]
 async fn a_release_that_fails_does_not_hide_the_failure() {
     let world = World::new();
     world.store.inject(Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy));
@@ -77,36 +66,25 @@ async fn a_release_that_fails_does_not_hide_the_failure() {
     assert!(matches!(&outcomes[0], Outcome::Failed { failed_attempts: 1, .. }));
 }
 
-#[tokio::test]
-async fn a_worker_that_lost_its_lease_to_a_running_attempt_is_fenced() {
-    let world = World::new();
-    let stalls = rec("a", |world: World, _| async move {
-        let mut held = IdempotencyRecord::new(Status::InProgress, Timestamp::from_secs(9_000_000));
-        held.owner = Some(lambda_idempotency_core::record::Owner::from_bits(5));
-        held.lease_until = Some(world.clock.now().plus(60 * SECOND));
-        world.store.inner().insert(key("a"), held);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![stalls]).await, ["fenced"]);
-    assert_eq!(world.stored("a").await.unwrap().status, Status::InProgress, "untouched");
-}
-
+/// Nor is one kept that cannot be stored now, where results are elsewhere.
 #[tokio::test]
 async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
-    let world = World::new();
-    let result = Fault::refuse(StoreErrorKind::TooLarge)
-        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
-        .always();
-    world.store.inject(result);
-    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
-    assert!(
-        matches!(
-            &outcomes[0],
-            Outcome::Executed { result: Some(_), kept: ResultKept::TooLarge, .. }
-        ),
-        "{outcomes:?}"
-    );
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
+    for (kind, expected) in [
+        (StoreErrorKind::TooLarge, ResultKept::TooLarge),
+        (StoreErrorKind::ResultUnavailable, ResultKept::Unavailable),
+    ] {
+        let world = World::new();
+        let result = Fault::refuse(kind)
+            .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
+            .always();
+        world.store.inject(result);
+        let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
+        let Outcome::Executed { result: Some(_), kept, .. } = &outcomes[0] else {
+            panic!("{outcomes:?}")
+        };
+        assert_eq!(*kept, expected);
+        assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
+    }
 }
 
 /// Each write of the record would be refused first.
@@ -148,37 +126,6 @@ async fn a_result_that_the_store_refuses_twice_is_left_out_of_the_completion() {
 }
 
 #[tokio::test]
-async fn a_result_that_cannot_be_stored_now_is_left_out_of_the_completion() {
-    let world = World::new();
-    let result = Fault::refuse(StoreErrorKind::ResultUnavailable)
-        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()))
-        .always();
-    world.store.inject(result);
-    let outcomes = world.clock.drive(world.invoke(vec![ok("a")])).await;
-    assert!(
-        matches!(
-            &outcomes[0],
-            Outcome::Executed { result: Some(_), kept: ResultKept::Unavailable, .. }
-        ),
-        "{outcomes:?}"
-    );
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
-}
-
-#[tokio::test]
-async fn a_completion_whose_record_was_deleted_is_written_anew_after_an_outage() {
-    let world = World::new();
-    let refuse = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
-    world.store.inject(refuse.times(6));
-    let swept = rec("a", |world: World, _| async move {
-        world.store.inner().sweep(Timestamp::from_secs(9_000_000));
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![swept]).await, ["executed"]);
-    assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
-}
-
-#[tokio::test]
 async fn a_settlement_is_tried_again_on_time_while_another_handler_runs() {
     let world = World::new();
     let refuse = Fault::refuse(StoreErrorKind::Throttled).that_writes(Status::Completed);
@@ -192,45 +139,20 @@ async fn a_settlement_is_tried_again_on_time_while_another_handler_runs() {
     assert_eq!(world.deliver(vec![other, slow("b", SECOND / 2)]).await, ["executed"; 2]);
 }
 
-/// A store in which a record is gone whenever it is to be settled.
-struct Forgetful(World);
-
-impl Store for Forgetful {
-    fn capabilities(&self) -> Capabilities {
-        self.0.store.capabilities()
-    }
-
-    fn write<'a>(
-        &'a self,
-        writes: &'a [Write],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Verdict>> {
-        let completes = |write: &Write| {
-            write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
-        };
+#[tokio::test]
+async fn a_completion_whose_record_is_gone_each_time_is_given_up_after_three_more() {
+    let world = World::new();
+    let forgetful = treating(&world, |world, writes, until| {
         Box::pin(async move {
-            let verdicts = self.0.store.write(writes, call_deadline).await;
+            let verdicts = world.store.write(writes, until).await;
             let gone = |(write, verdict)| match completes(write) {
                 true => Verdict::Found(None),
                 false => verdict,
             };
             writes.iter().zip(verdicts).map(gone).collect()
         })
-    }
-
-    fn read<'a>(
-        &'a self,
-        keys: &'a [Key],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        self.0.store.read(keys, call_deadline)
-    }
-}
-
-#[tokio::test]
-async fn a_completion_whose_record_is_gone_each_time_is_given_up_after_three_more() {
-    let world = World::new();
-    let invocation = world.invoke_on(Forgetful(world.clone()), vec![ok("a")]);
+    });
+    let invocation = world.invoke_on(forgetful, vec![ok("a")]);
     assert_eq!(labels(&world.clock.drive(invocation).await), ["completion_lost"]);
     assert_eq!(world.store.write_calls(), 1 + 1 + 3, "a claim, a completion and three more");
 }

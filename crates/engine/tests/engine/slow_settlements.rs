@@ -5,8 +5,7 @@ use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
-    support::{World, key, labels, ok, rec, slow},
-    throttled::Throttled,
+    support::{World, key, labels, ok, rec, slow, throttled},
 };
 
 fn completes(write: &Write, label: &str) -> bool {
@@ -19,9 +18,9 @@ fn completes(write: &Write, label: &str) -> bool {
 async fn a_throttled_completion_of_a_suspect_does_not_keep_the_others_of_its_batch() {
     let world = World::new();
     dies_with(&world, &["s"]).await;
-    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "s") };
+    let store = throttled(&world, |write| completes(write, "s"));
     let batch = vec![ok("s").receives(2), ok("b").receives(1), ok("c").receives(1)];
-    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
     assert_eq!(outcomes[1..], ["executed"; 2]);
     world.ledger.assert_each_once(["s", "b", "c"]);
 }
@@ -30,9 +29,9 @@ async fn a_throttled_completion_of_a_suspect_does_not_keep_the_others_of_its_bat
 async fn a_throttled_completion_does_not_keep_a_suspect_from_its_turn() {
     let world = World::new();
     dies_with(&world, &["s"]).await;
-    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "hot") };
+    let store = throttled(&world, |write| completes(write, "hot"));
     let batch = vec![ok("hot").receives(1), ok("s").receives(3)];
-    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
     assert_eq!(outcomes[1], "executed");
 }
 
@@ -41,14 +40,14 @@ async fn a_throttled_completion_does_not_keep_a_suspect_from_its_turn() {
 async fn a_slow_settlement_does_not_end_the_turn_of_the_others_of_its_group() {
     let world = World::new();
     dies_with(&world, &["s", "t"]).await;
-    let throttled = Throttled { world: world.clone(), hot: |write| completes(write, "s") };
+    let store = throttled(&world, |write| completes(write, "s"));
     let until = world.clock.now().plus(5 * SECOND);
     let last = rec("b", move |world: World, _| async move {
         assert!(world.clock.now() >= until, "it runs beside a suspect");
         Ok(())
     });
     let batch = vec![ok("s").receives(2), slow("t", 5 * SECOND).receives(2), last.receives(1)];
-    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
     assert_eq!(outcomes[1..], ["executed"; 2]);
 }
 

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
     store::{Guard, StoreErrorKind, Write},
 };
 use lambda_idempotency_engine::{call::Call, steps::StepError};
-use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault};
+use lambda_idempotency_testkit::faults::Fault;
 
 use crate::support::{Rec, World, assert_took, labels, ok, rec};
 
@@ -50,14 +50,6 @@ pub(crate) fn with_steps(write: &Write) -> bool {
 impl World {
     pub(crate) fn steps(&self, name: &str) -> usize {
         self.ledger.executed(&format!("step: {name}"))
-    }
-
-    pub(crate) fn writes(&self) -> Vec<Write> {
-        let writes = self.store.history().into_iter().filter_map(|call| match call {
-            StoreCall::Write { writes, .. } => Some(writes),
-            _ => None,
-        });
-        writes.flatten().collect()
     }
 }
 
@@ -112,18 +104,6 @@ async fn a_step_has_the_same_key_in_each_attempt() {
 }
 
 #[tokio::test]
-async fn what_follows_a_step_begins_when_the_store_has_its_result() {
-    let world = World::yielding();
-    let looks = rec("a", |world: World, call: Call| async move {
-        step(&world, &call, "one").await?;
-        let stored = world.stored("a").await.unwrap().steps;
-        assert_eq!(stored.as_deref(), Some("{\"one\":\"step: one\"}"));
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![looks]).await, ["executed"]);
-}
-
-#[tokio::test]
 async fn a_step_that_failed_runs_again() {
     let world = World::new();
     let fails = |times: u32| {
@@ -142,18 +122,6 @@ async fn a_step_that_failed_runs_again() {
         assert_eq!(world.deliver(vec![fails(1)]).await, [expected]);
     }
     assert_eq!(world.steps("one"), 2);
-}
-
-#[tokio::test]
-async fn a_step_that_failed_can_be_called_again_in_the_same_attempt() {
-    let world = World::new();
-    let again = rec("a", |world: World, call: Call| async move {
-        let failed =
-            call.step::<(), _, _>("one", |_| async { Err(Failure::transient("no")) }).await;
-        assert!(failed.is_err());
-        step(&world, &call, "one").await.map(|_| ())
-    });
-    assert_eq!(world.deliver(vec![again]).await, ["executed"]);
 }
 
 #[tokio::test]

@@ -13,8 +13,8 @@ use lambda_idempotency_core::{
     memory::MemoryStore,
     outcome::{Outcome, Rejected},
     policy::Policy,
-    record::{Fingerprint, IdempotencyRecord},
-    store::{Store, StoreError, Verdict, Write},
+    record::{Fingerprint, IdempotencyRecord, Status},
+    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
@@ -26,7 +26,7 @@ use lambda_idempotency_testkit::{
     clock::ManualClock,
     crashing::drop_after,
     deadlines::{BrokenRule, Deadlines},
-    faults::FaultyStore,
+    faults::{Call as StoreCall, FaultyStore},
     ledger::Ledger,
 };
 
@@ -38,7 +38,7 @@ pub(crate) const ROUND_TRIP: Duration = Duration::from_millis(4);
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) clock: ManualClock,
-    pub(crate) store: FaultyStore<MemoryStore>,
+    pub(crate) store: FaultyStore<Arc<MemoryStore>>,
     pub(crate) ledger: Arc<Ledger>,
     pub(crate) policy: Policy,
     /// Nothing delivers its records again: its invocations are calls of `run` and `run_many`.
@@ -131,6 +131,11 @@ pub(crate) fn slow(label: &'static str, takes: Duration) -> Rec {
     })
 }
 
+/// A record whose handler does not end.
+pub(crate) fn hanging(label: &'static str) -> Rec {
+    rec(label, |_, _| std::future::pending())
+}
+
 /// A record whose handler notes when it begins.
 pub(crate) fn noting(label: &'static str) -> (Rec, Arc<OnceLock<Timestamp>>) {
     let began = Arc::new(OnceLock::new());
@@ -199,7 +204,7 @@ impl World {
     /// Each call of the store takes a [`ROUND_TRIP`].
     pub(crate) fn new() -> Self {
         let world = Self::without_latency();
-        let store = FaultyStore::new(MemoryStore::new()).taking(world.clock.clone(), ROUND_TRIP);
+        let store = FaultyStore::new(Arc::default()).taking(world.clock.clone(), ROUND_TRIP);
         Self { store, ..world }
     }
 
@@ -207,7 +212,7 @@ impl World {
     pub(crate) fn without_latency() -> Self {
         Self {
             clock: ManualClock::new(START),
-            store: FaultyStore::new(MemoryStore::new()),
+            store: FaultyStore::new(Arc::default()),
             ledger: Arc::new(Ledger::new()),
             policy: Policy::default(),
             runs_once: false,
@@ -220,7 +225,7 @@ impl World {
 
     /// The store takes no time, but each call yields twice: for tests that drop an invocation at every await.
     pub(crate) fn yielding() -> Self {
-        Self { store: FaultyStore::new(MemoryStore::new()).yielding(), ..Self::without_latency() }
+        Self { store: FaultyStore::new(Arc::default()).yielding(), ..Self::without_latency() }
     }
 
     /// One invocation. The caller drives the clock.
@@ -235,7 +240,7 @@ impl World {
 
     /// An invocation whose process dies as soon as its handlers were called. It takes no time.
     pub(crate) async fn dies(&self, records: Vec<Rec>) {
-        let invocation = self.invoke_on(Near(self.store.clone()), records);
+        let invocation = self.invoke_on(Arc::clone(self.store.inner()), records);
         assert!(drop_after(1, invocation).await.is_none(), "its handlers do not end");
     }
 
@@ -303,6 +308,15 @@ impl World {
         }
     }
 
+    /// The writes that were sent.
+    pub(crate) fn writes(&self) -> Vec<Write> {
+        let writes = self.store.history().into_iter().filter_map(|call| match call {
+            StoreCall::Write { writes, .. } => Some(writes),
+            _ => None,
+        });
+        writes.flatten().collect()
+    }
+
     /// The number of requests to the store.
     pub(crate) fn requests(&self) -> usize {
         self.store.write_calls() + self.store.read_calls()
@@ -315,16 +329,29 @@ impl World {
     }
 }
 
-/// The store without faults and latency.
-struct Near(FaultyStore<MemoryStore>);
+/// The store of a world, with writes that a test treats in its own way.
+pub(crate) struct Treating<F>(World, F);
 
-impl Store for Near {
+pub(crate) fn treating<F>(world: &World, treat: F) -> Treating<F>
+where
+    F: for<'a> Fn(&'a World, &'a [Write], Timestamp) -> BoxFuture<'a, Vec<Verdict>>,
+{
+    Treating(world.clone(), treat)
+}
+
+impl<F> Store for Treating<F>
+where
+    F: for<'a> Fn(&'a World, &'a [Write], Timestamp) -> BoxFuture<'a, Vec<Verdict>>
+        + Send
+        + Sync
+        + 'static,
+{
     fn capabilities(&self) -> Capabilities {
-        self.0.capabilities()
+        self.0.store.capabilities()
     }
 
     fn write<'a>(&'a self, writes: &'a [Write], until: Timestamp) -> BoxFuture<'a, Vec<Verdict>> {
-        self.0.inner().write(writes, until)
+        self.1(&self.0, writes, until)
     }
 
     fn read<'a>(
@@ -332,8 +359,41 @@ impl Store for Near {
         keys: &'a [Key],
         until: Timestamp,
     ) -> BoxFuture<'a, Vec<Result<Option<IdempotencyRecord>, StoreError>>> {
-        self.0.inner().read(keys, until)
+        self.0.store.read(keys, until)
     }
+}
+
+/// A store with a throttled partition: it applies all writes except those that are `hot`, and then returns only after the
+/// call deadline, because timers are late and processors busy.
+pub(crate) fn throttled(world: &World, hot: fn(&Write) -> bool) -> impl Store {
+    treating(world, move |world, writes, until| {
+        Box::pin(async move {
+            let mut verdicts = Vec::new();
+            for write in writes {
+                verdicts.extend(if hot(write) {
+                    let error = StoreError::new(StoreErrorKind::Throttled, "still");
+                    vec![Verdict::Unknown(error)]
+                } else {
+                    world.store.write(std::slice::from_ref(write), until).await
+                });
+            }
+            if writes.iter().any(hot) {
+                let late = Duration::from_millis(50);
+                world.clock.sleep(until.plus(late).since(world.clock.now())).await;
+            }
+            verdicts
+        })
+    })
+}
+
+/// Whether a write completes a key.
+pub(crate) fn completes(write: &Write) -> bool {
+    write.record.as_ref().is_some_and(|record| record.status == Status::Completed)
+}
+
+/// Whether a write renews a lease, or takes a key over.
+pub(crate) fn renews(write: &Write) -> bool {
+    matches!(write.guard, Guard::Unchanged(_))
 }
 
 /// Asserts that handlers and waits took this long since `begun`, and the calls of the store little more.

@@ -12,8 +12,7 @@ use lambda_idempotency_testkit::faults::Fault;
 
 use crate::{
     quarantine::{SECOND, dies_with},
-    support::{World, key, labels, noting, ok, slow},
-    throttled::Throttled,
+    support::{World, key, labels, noting, ok, slow, throttled},
 };
 
 /// Claims are refused, except that of `b`.
@@ -27,9 +26,9 @@ async fn a_throttled_claim_of_a_suspect_delays_the_others_by_a_second() {
     dies_with(&world, &["s"]).await;
     let begun = world.clock.now();
     let (b, at) = noting("b");
-    let throttled = Throttled { world: world.clone(), hot: claims_suspect };
+    let store = throttled(&world, claims_suspect);
     let batch = vec![ok("s").receives(2), b.receives(1)];
-    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed"]);
     let waited = at.get().map(|at| at.since(begun));
     assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
@@ -41,8 +40,8 @@ async fn a_throttled_claim_of_a_suspect_that_is_alone_is_tried_for_as_long_as_an
     let world = World::new();
     dies_with(&world, &["s"]).await;
     let begun = world.clock.now();
-    let throttled = Throttled { world: world.clone(), hot: claims_suspect };
-    let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("s").receives(2)])).await;
+    let store = throttled(&world, claims_suspect);
+    let outcomes = world.clock.drive(world.invoke_on(store, vec![ok("s").receives(2)])).await;
     assert_eq!(labels(&outcomes), ["unavailable"]);
     let tried = world.clock.now().since(begun);
     assert!(tried > 4 * SECOND, "{tried:?}");
@@ -61,10 +60,10 @@ async fn a_record_that_waited_for_throttled_suspects_starts_only_if_it_can_end()
         }
         assert_eq!(world.deliver(vec![slow("pace", takes)]).await, ["executed"]);
         world.timeout = Some(10 * SECOND);
-        let throttled = Throttled { world: world.clone(), hot: claims_suspect };
+        let store = throttled(&world, claims_suspect);
         let mut batch: Vec<_> = suspects.map(|label| ok(label).receives(6)).into();
         batch.push(slow("b", takes).receives(1));
-        let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+        let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
         assert_eq!(outcomes[5], outcome);
         let stored = world.stored("b").await;
         assert_eq!(stored.is_some(), outcome == "executed", "a returned record holds no key");
@@ -83,9 +82,9 @@ async fn a_key_that_can_neither_be_read_nor_claimed_delays_the_others_by_a_secon
     let hidden = Fault::refuse(StoreErrorKind::Throttled).on_reads().for_key(&key("u")).always();
     world.store.inject(hidden);
     let (b, at) = noting("b");
-    let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("u") };
+    let store = throttled(&world, |write| write.key == key("u"));
     let batch = vec![ok("u").receives(2), ok("s").receives(2), b.receives(1)];
-    let outcomes = labels(&world.clock.drive(world.invoke_on(throttled, batch)).await);
+    let outcomes = labels(&world.clock.drive(world.invoke_on(store, batch)).await);
     assert_eq!(outcomes, ["unavailable", "executed", "executed"]);
     let waited = at.get().map(|at| at.since(begun));
     assert!(waited.is_some_and(|waited| waited <= Duration::from_millis(1_100)), "{waited:?}");
@@ -118,8 +117,8 @@ async fn where_nothing_is_delivered_again_a_throttled_claim_delays_suspects_by_a
         dies_with(&world, &["s"]).await;
         let begun = world.clock.now();
         let (suspect, at) = noting("s");
-        let throttled = Throttled { world: world.clone(), hot: |write| write.key == key("t") };
-        let outcomes = world.clock.drive(world.invoke_on(throttled, vec![ok("t"), suspect])).await;
+        let store = throttled(&world, |write| write.key == key("t"));
+        let outcomes = world.clock.drive(world.invoke_on(store, vec![ok("t"), suspect])).await;
         assert_eq!(labels(&outcomes)[1], "executed", "{on_outage:?}");
         let waited = at.get().map(|at| at.since(begun));
         assert!(waited.is_some_and(|waited| waited <= 2 * SECOND), "{on_outage:?}: {waited:?}");

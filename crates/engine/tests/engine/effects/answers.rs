@@ -7,39 +7,13 @@ use lambda_idempotency_core::{
     memory::MemoryEffects,
     outcome::{Outcome, ResultKept},
     policy::{Lease, OnConflict},
-    record::{IdempotencyRecord, Owner, Status},
+    record::Status,
     store::{Store as _, StoreErrorKind, Verdict},
 };
 use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault, GuardKind};
 
-use super::{SECOND, collect, collecting, commits, refused, world};
-use crate::support::{World, assert_took, key, labels, rec};
-
-#[tokio::test]
-async fn a_commit_whose_answer_was_lost_is_sent_again_and_applied_once() {
-    for lost in 1..4 {
-        let world = world();
-        world.store.inject(Fault::lose_answer().for_writes(commits()).times(lost));
-        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
-        let sent = world.commits();
-        assert_eq!((world.effects("a"), sent.len()), (1, lost + 1));
-        assert!(sent.windows(2).all(|two| two[0] == two[1]), "the same write each time: {sent:?}");
-    }
-}
-
-/// It was applied: the next delivery finds that out.
-#[tokio::test]
-async fn a_commit_without_an_answer_is_returned_and_its_next_delivery_replayed() {
-    let world = world();
-    world.store.inject(Fault::lose_answer().guarded_by(GuardKind::OwnedBy).always());
-    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
-    assert_eq!(labels(&outcomes), ["uncommitted"]);
-    assert!(!outcomes[0].is_acknowledged());
-    assert!(matches!(&outcomes[0], Outcome::Uncommitted { error } if error.may_have_applied()));
-    world.store.heal();
-    assert_eq!(world.deliver(vec![collecting("a")]).await, ["replayed"]);
-    assert_eq!(world.effects("a"), 1);
-}
+use super::{SECOND, collect, collecting, commits, world};
+use crate::support::{World, assert_took, rec};
 
 /// The answers to commits are lost, but not those to other writes.
 #[tokio::test]
@@ -87,24 +61,6 @@ async fn nothing_is_committed_where_the_record_is_gone() {
     assert_eq!(world.effects("a"), 0);
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
     assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn nothing_is_committed_once_another_worker_has_the_key() {
-    for status in [Status::InProgress, Status::Completed] {
-        let world = world();
-        let stalls = rec("a", move |world: World, call| async move {
-            collect(&world, &call, "a")?;
-            let mut theirs = IdempotencyRecord::new(status, Timestamp::from_secs(9_000_000));
-            theirs.owner = Some(Owner::from_bits(5));
-            theirs.lease_until = Some(world.clock.now().plus(60 * SECOND));
-            world.store.inner().insert(key("a"), theirs);
-            Ok(())
-        });
-        let expected = if status == Status::Completed { "superseded" } else { "fenced" };
-        assert_eq!(world.deliver(vec![stalls]).await, [expected]);
-        assert_eq!((world.stored("a").await.unwrap().status, world.effects("a")), (status, 0));
-    }
 }
 
 /// What is refused might be accepted without its result.
@@ -174,18 +130,6 @@ async fn after_a_refusal_a_commit_in_doubt_can_be_applied_no_more() {
 }
 
 #[tokio::test]
-async fn a_commit_that_the_network_repeats_is_applied_once() {
-    for later in 0..3 {
-        let world = world();
-        world.store.inject(Fault::duplicate(later).for_writes(commits()));
-        let records = vec![collecting("a"), refused("b", 1)];
-        assert_eq!(world.deliver(records).await, ["executed", "failed"]);
-        assert_eq!(world.deliver(vec![refused("b", 1)]).await, ["executed"]);
-        assert_eq!((world.effects("a"), world.effects("b")), (1, 1), "{later}");
-    }
-}
-
-#[tokio::test]
 async fn a_lease_is_not_renewed_while_its_commit_is_sent() {
     let mut world = world();
     world.policy.lease = Lease::Renewed { length: 3 * SECOND };
@@ -208,28 +152,6 @@ async fn a_lease_is_not_renewed_while_its_commit_is_sent() {
     let first = kinds.iter().position(|kind| *kind == GuardKind::OwnedBy).unwrap();
     assert!(kinds[..first].contains(&GuardKind::Unchanged), "it was renewed before: {kinds:?}");
     assert!(kinds[first..].iter().all(|kind| *kind == GuardKind::OwnedBy), "{kinds:?}");
-}
-
-#[tokio::test]
-async fn a_result_too_large_to_keep_does_not_cost_the_effects() {
-    let world = world();
-    let result = Fault::refuse(StoreErrorKind::TooLarge)
-        .for_writes(|write| write.record.as_ref().is_some_and(|record| record.result.is_some()));
-    world.store.inject(result.always());
-    let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
-    assert!(
-        matches!(&outcomes[0], Outcome::Executed { kept: ResultKept::TooLarge, .. }),
-        "{outcomes:?}"
-    );
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn copies_of_an_unknown_commit_are_returned_with_it() {
-    let world = world();
-    world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
-    let outcomes = world.deliver(vec![collecting("a"), collecting("a")]).await;
-    assert_eq!(outcomes, ["uncommitted"; 2]);
 }
 
 /// Commits are throttled, while claims are granted. The process survived all of these handlers.

@@ -2,7 +2,6 @@
 
 mod answers;
 mod optimistic;
-mod slow;
 
 use std::{
     sync::{Arc, Mutex},
@@ -15,14 +14,14 @@ use lambda_idempotency_core::{
     failure::Failure,
     memory::MemoryEffects,
     outcome::Outcome,
-    policy::{Mode, OnConflict},
+    policy::Mode,
     record::Status,
-    store::Write,
+    store::{Store as _, Verdict, Write},
 };
 use lambda_idempotency_engine::call::Call;
-use lambda_idempotency_testkit::faults::Call as StoreCall;
+use lambda_idempotency_testkit::faults::Fault;
 
-use crate::support::{Rec, World, labels, ok, rec};
+use crate::support::{Rec, World, labels, ok, rec, treating};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -64,11 +63,7 @@ impl World {
 
     /// The commits that were sent.
     fn commits(&self) -> Vec<Write> {
-        let writes = self.store.history().into_iter().filter_map(|call| match call {
-            StoreCall::Write { writes, .. } => Some(writes),
-            _ => None,
-        });
-        writes.flatten().filter(|write| write.effects.is_some()).collect()
+        self.writes().into_iter().filter(|write| write.effects.is_some()).collect()
     }
 }
 
@@ -80,19 +75,6 @@ async fn effects_are_committed_with_the_completion_and_once() {
     assert_eq!(world.stored("a").await.unwrap().status, Status::Completed);
     assert_eq!(world.commits().len(), 1, "without effects there is nothing to commit");
     assert_eq!(world.deliver(vec![collecting("a")]).await, ["replayed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn nothing_happens_before_the_handler_has_returned() {
-    let world = world();
-    let early = rec("a", |world: World, call| async move {
-        collect(&world, &call, "a")?;
-        world.clock.sleep(SECOND).await;
-        assert_eq!(world.effects("a"), 0);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![early]).await, ["executed"]);
     assert_eq!(world.effects("a"), 1);
 }
 
@@ -198,36 +180,6 @@ async fn a_refused_effect_fails_permanently_where_failures_do() {
 }
 
 #[tokio::test]
-async fn nothing_behind_a_refused_effect_starts_in_its_group() {
-    let world = world();
-    let group = |record: Rec| record.group("g");
-    let records = vec![group(collecting("a")), group(refused("b", 1)), group(collecting("c"))];
-    assert_eq!(world.deliver(records).await, ["executed", "failed", "returned"]);
-    let records = vec![group(refused("b", 1)), group(collecting("c"))];
-    assert_eq!(world.deliver(records).await, ["executed"; 2]);
-    assert_eq!(["a", "b", "c"].map(|label| world.effects(label)), [1; 3]);
-}
-
-#[tokio::test]
-async fn a_duplicate_in_the_same_process_is_answered_from_the_commit() {
-    let mut world = world();
-    world.policy.on_conflict = OnConflict::Wait { up_to: 9 * SECOND };
-    let engine = world.engine();
-    let slow = rec("a", |world: World, call| async move {
-        world.clock.sleep(SECOND).await;
-        collect(&world, &call, "a")?;
-        Ok(())
-    });
-    let both = futures_util::future::join(
-        world.invoke_by(&engine, vec![slow]),
-        world.invoke_by(&engine, vec![collecting("a")]),
-    );
-    let (first, second) = world.clock.drive(both).await;
-    assert_eq!((labels(&first), labels(&second)), (vec!["executed"], vec!["replayed"]));
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
 async fn a_call_with_effects_shortens_how_long_its_key_answers() {
     for mode in [Mode::Transactional, Mode::Optimistic] {
         let mut world = world();
@@ -241,4 +193,63 @@ async fn a_call_with_effects_shortens_how_long_its_key_answers() {
         let answers = stored.expires_at.since(stored.settled_at().unwrap());
         assert!((1200 * SECOND..=1201 * SECOND).contains(&answers), "{mode:?}: {answers:?}");
     }
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_is_sent_again_and_applied_once() {
+    for mode in [Mode::Transactional, Mode::Optimistic] {
+        let mut world = world();
+        world.policy.mode = mode;
+        world.store.inject(Fault::lose_answer().for_writes(commits()).times(3));
+        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"], "{mode:?}");
+        let sent = world.commits();
+        assert_eq!((world.effects("a"), sent.len()), (1, 4), "{mode:?}");
+        assert!(sent.windows(2).all(|two| two[0] == two[1]), "the same write each time: {sent:?}");
+    }
+}
+
+/// Delivers `a` to a store that stops effects, which take so long, at the deadline of its call.
+async fn deliver_slow(world: &World, takes: Duration) -> Outcome {
+    let store = treating(world, move |world, writes, until| {
+        Box::pin(async move {
+            world.clock.sleep(Duration::from_millis(5)).await;
+            if writes.iter().all(|write| write.effects.is_none()) {
+                return world.store.write(writes, until).await;
+            }
+            let left = until.since(world.clock.now());
+            world.clock.sleep(takes.min(left)).await;
+            if takes <= left {
+                return world.store.write(writes, until).await;
+            }
+            let refused = RefusedEffect::new(RefusalReason::TooSlow).at(0);
+            writes.iter().map(|_| Verdict::EffectRefused(refused.clone())).collect()
+        })
+    });
+    world.clock.drive(world.invoke_on(store, vec![collecting("a")])).await.remove(0)
+}
+
+#[tokio::test]
+async fn a_slow_effect_gets_a_longer_call_and_is_committed() {
+    let mut world = world();
+    world.timeout = Some(60 * SECOND);
+    let outcome = deliver_slow(&world, 15 * SECOND).await;
+    assert!(matches!(outcome, Outcome::Executed { .. }), "{outcome:?}");
+    assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn an_effect_for_which_no_call_has_time_is_a_failed_attempt_and_the_last_one_is_permanent() {
+    let mut world = world();
+    world.policy.max_failed_attempts = Some(2);
+    for (attempt, last) in [(1, false), (2, true)] {
+        let outcome = deliver_slow(&world, 60 * SECOND).await;
+        let Outcome::Failed { failure, failed_attempts, permanent } = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert_eq!((failed_attempts, permanent), (attempt, last));
+        assert!(failure.message().contains("effect 1 takes longer"), "{}", failure.message());
+    }
+    let stored = world.stored("a").await.unwrap();
+    assert_eq!((stored.status, stored.lost_attempts), (Status::PermanentlyFailed, 0));
+    assert_eq!(world.effects("a"), 0);
 }

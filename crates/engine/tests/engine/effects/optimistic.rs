@@ -14,20 +14,12 @@ use lambda_idempotency_engine::{batch::Engine, call::Call};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::Fault};
 
 use super::{SECOND, collect, collecting, commits, refused};
-use crate::support::{Rec, START, World, assert_took, declining, failing, key, labels, ok, rec};
+use crate::support::{START, World, assert_took, declining, failing, key, ok, rec};
 
 fn world() -> World {
     let mut world = World::new();
     world.policy.mode = Mode::Optimistic;
     world
-}
-
-/// A record whose handler collects an effect after a second.
-fn slow(label: &'static str) -> Rec {
-    rec(label, move |world: World, call: Call| async move {
-        world.clock.sleep(SECOND).await;
-        Ok(collect(&world, &call, label)?)
-    })
 }
 
 /// A completed record of another worker.
@@ -54,18 +46,6 @@ async fn a_fresh_record_is_one_write_with_its_effects() {
     assert_eq!((stored.status, stored.settled_at()), (Status::Completed, Some(START)));
     assert_eq!(world.deliver(vec![collecting("b"), ok("c")]).await, ["executed"; 2]);
     assert_eq!(world.stored("c").await.unwrap().status, Status::Completed);
-}
-
-#[tokio::test]
-async fn of_two_workers_one_commits_and_the_other_is_answered_from_it() {
-    let world = world();
-    let (one, other) = (world.invoke(vec![slow("a")]), world.invoke(vec![slow("a")]));
-    let both = world.clock.drive(futures_util::future::join(one, other)).await;
-    let mut outcomes = [labels(&both.0)[0], labels(&both.1)[0]];
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["executed", "superseded"]);
-    assert!(both.0[0].is_acknowledged() && both.1[0].is_acknowledged());
-    assert_eq!((returns(&world, "a"), world.effects("a")), (2, 1));
 }
 
 #[tokio::test]
@@ -206,45 +186,6 @@ async fn a_key_that_another_worker_has_claimed_is_busy() {
     assert_eq!(world.effects("a"), 1);
 }
 
-#[tokio::test]
-async fn a_refused_effect_is_a_failure_that_is_not_recorded() {
-    let world = world();
-    assert_eq!(world.deliver(vec![refused("a", 1)]).await, ["failed"]);
-    assert_eq!((world.stored("a").await, world.effects("a")), (None, 0));
-    assert_eq!(world.deliver(vec![refused("a", 0).receives(2)]).await, ["executed"]);
-    assert_eq!(world.effects("a"), 1);
-}
-
-#[tokio::test]
-async fn a_commit_whose_answer_was_lost_is_applied_once() {
-    for lost in 1..4 {
-        let world = world();
-        world.store.inject(Fault::lose_answer().for_writes(commits()).times(lost));
-        assert_eq!(world.deliver(vec![collecting("a")]).await, ["executed"]);
-        let sent = world.commits();
-        assert!(sent.windows(2).all(|two| two[0] == two[1]), "the same write each time: {sent:?}");
-        assert_eq!((world.effects("a"), sent.len()), (1, lost + 1));
-    }
-}
-
-#[tokio::test]
-async fn a_commit_without_an_answer_is_returned_and_its_next_delivery_finds_out() {
-    for applied in [true, false] {
-        let world = world();
-        let fault = match applied {
-            true => Fault::lose_answer(),
-            false => Fault::refuse(StoreErrorKind::Unavailable),
-        };
-        world.store.inject(fault.for_writes(commits()).always());
-        let outcomes = world.clock.drive(world.invoke(vec![collecting("a")])).await;
-        assert!(matches!(outcomes[0], Outcome::Uncommitted { .. }), "{outcomes:?}");
-        world.store.heal();
-        let again = world.deliver(vec![collecting("a").receives(2)]).await;
-        assert_eq!(again, [if applied { "replayed" } else { "executed" }]);
-        assert_eq!(world.effects("a"), 1);
-    }
-}
-
 /// The request without an answer may still be applied, and nothing keeps it from that.
 #[tokio::test]
 async fn a_refused_effect_after_a_lost_answer_is_not_said_to_have_failed() {
@@ -277,19 +218,6 @@ async fn a_completion_without_effects_that_is_not_recorded_is_acknowledged() {
     let world = world();
     world.store.outage();
     assert_eq!(world.deliver(vec![ok("a")]).await, ["completion_lost"]);
-}
-
-#[tokio::test]
-async fn copies_in_a_batch_run_once_and_groups_keep_their_order() {
-    let world = world();
-    let group = |record: Rec| record.group("g");
-    let records = vec![collecting("a"), collecting("a"), group(collecting("b")), group(slow("c"))];
-    assert_eq!(world.deliver(records).await, ["executed", "coalesced", "executed", "executed"]);
-    assert_eq!(["a", "b", "c"].map(|label| returns(&world, label)), [1; 3]);
-    let records = vec![group(collecting("d")), group(refused("e", 1)), group(collecting("f"))];
-    assert_eq!(world.deliver(records).await, ["executed", "failed", "returned"]);
-    assert_eq!(["d", "e", "f"].map(|label| world.effects(label)), [1, 0, 0]);
-    assert_eq!(world.commits().len(), 5, "each record has a commit of its own");
 }
 
 /// Nothing could keep its result.
