@@ -74,7 +74,7 @@ pub(crate) struct Sinks<'a> {
 }
 
 impl<'a> Sinks<'a> {
-    /// Those of an invocation that has `begun` and ends then.
+    /// The sinks of a route in an invocation that has `begun` and ends then.
     pub(crate) fn new(
         engine: &'a Engine,
         route: &'a Route,

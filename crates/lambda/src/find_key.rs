@@ -136,7 +136,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// What happens to a record in which the expression finds no key.
+    /// Decides about a record in which the expression finds no key.
     fn no_key(&self, expression: Arc<str>, error: SelectionError) -> Missing {
         let is_missing = error.is_missing();
         let rejection = Rejection::Key { expression, error };
@@ -186,7 +186,7 @@ impl Record<'_> {
     }
 }
 
-/// What happens to a record without a key.
+/// The fate of a record without a key.
 pub(crate) enum Missing {
     Reject(Rejection),
     RunUnprotected,

@@ -219,7 +219,7 @@ impl Inner {
             let records = route.records(&event);
             let extraction =
                 Extraction { operation: &route.prepared, tenant: context.tenant_id.as_deref() };
-            // Of an event that is kept whole, several records may have the key: the claimed one goes first.
+            // Several records of an event that is kept whole may have the key: the claimed one goes first.
             let mut by_claim: Vec<_> = records.iter().collect();
             by_claim.sort_by_key(|record| claimed != Some(record.id.label()));
             let delivery = by_claim.into_iter().find_map(|record| {

@@ -92,8 +92,8 @@ where
 /// not `Clone` belongs into an `Arc`.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The caller of a [direct
-/// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded unless
-/// [`keep_result`] keeps it in the store.
+/// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded, with
+/// a warning at the start, unless [`keep_result`] keeps it in the store.
 ///
 /// The future has to be `Send`: an `Rc`, or the guard of a `Mutex`, that is held across an `.await` is refused. The trait is
 /// sealed.

@@ -114,7 +114,7 @@ pub enum Rejection {
     Key {
         /// The expression.
         expression: Arc<str>,
-        /// What is wrong with the selected value.
+        /// The fault of the selected value.
         #[source]
         error: SelectionError,
     },
@@ -126,7 +126,7 @@ pub enum Rejection {
     Fingerprint {
         /// The expression.
         expression: Arc<str>,
-        /// What is wrong with the selected value.
+        /// The fault of the selected value.
         #[source]
         error: SelectionError,
     },
@@ -162,7 +162,7 @@ fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in `{path}`") }
 }
 
-/// What is wrong with a payload that is not in this envelope, and what to do.
+/// Says why a payload is not in this envelope, and what to do.
 const fn not_in_envelope(expected: &Envelope) -> &'static str {
     match expected {
         Envelope::Sns => {

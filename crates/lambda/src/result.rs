@@ -18,7 +18,7 @@ impl<T> Bypass<T> {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
     }
 
-    /// What the function returned, if it was called and ended.
+    /// The value, if the function was called and ended.
     pub(crate) fn take(&self) -> Option<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }

@@ -80,7 +80,7 @@ pub struct RecordKey {
     pub key: Result<Key, NoKey>,
     /// The expression that selects it; `None` for the default key.
     pub path: Option<KeyPath>,
-    /// What the expression selects, as canonical JSON; `None` for the default key.
+    /// The selected value, as canonical JSON; `None` for the default key.
     pub selected: Option<String>,
     /// The selected parts, each with its name, its path, or its position; a missing part is `null`.
     /// An expression that is not a list of parts is one part. Empty for the default key, for Powertools keys and for keys

@@ -1,4 +1,4 @@
-//! What is refused before the first event: a handler, a key or a pair of sources that cannot work.
+//! Refuses before the first event a handler, a key or a pair of sources that cannot work.
 
 use std::{mem::discriminant, sync::Arc};
 
@@ -224,13 +224,35 @@ impl Route {
             .differs(&first.operation)
             .or_else(|| self.prepared.differs(&first.prepared))
         {
-            None => Ok(()),
+            None => {
+                self.warn_of_spellings(first);
+                Ok(())
+            }
             Some(setting) => Err(ConfigError::source(format!(
                 "operation `{name}` makes other keys or fingerprints for {} than for its first source, because \
                  `.{setting}(..)` differs; give both the same (a key or a fingerprint: the same number of parts in the same \
                  structure), or set it on the operation alone",
                 self.source.name()
             ))),
+        }
+    }
+
+    /// Says that one object of S3 has two keys here.
+    fn warn_of_spellings(&self, first: &Self) {
+        let reads = |route: &Self, envelope: Envelope, source: &str, member: &str| {
+            let inner = route.settings.envelopes.last();
+            let key = route.prepared.key.as_ref();
+            inner.map_or(route.source.name() == source, |inner| *inner == envelope)
+                && key.is_some_and(|key| key.reads(member))
+        };
+        let encoded = |route| reads(route, Envelope::S3, "s3", "s3.object.key");
+        let plain = |route| reads(route, Envelope::EventBridge, "eventbridge", "object.key");
+        if encoded(self) && plain(first) || encoded(first) && plain(self) {
+            tracing::warn!(
+                operation = &*self.prepared.name,
+                "S3's own notifications have percent-encoded object keys and those through EventBridge plain ones, so one \
+                 object has two idempotency keys here, and its work is done twice; decode the former with `.key_fn(..)`"
+            );
         }
     }
 }

@@ -1,27 +1,32 @@
 //! A source with the operation and the handler of its records.
 
 mod checks;
-mod direct;
 
-pub(crate) use checks::Draft;
+use std::{borrow::Cow, sync::Arc};
 
-use std::sync::Arc;
-
-use lambda_idempotency_core::policy::Policy;
+use lambda_idempotency_core::{
+    outcome::{Outcome, ResultKept},
+    policy::Policy,
+};
 use lambda_idempotency_engine::{
     batch::{Delivery, Job, Work},
     delivered::Delivered,
 };
+use serde_json::value::{RawValue, to_raw_value};
 
 use crate::{
     decode::Format,
+    error::{ResultLost, RunError},
     find_key::Extraction,
     handler::ErasedHandler,
     names::HandlerType,
     operation::{Operation, Prepared},
     rejection::Rejection,
+    result::{ResultFrom, result_of},
     source::{Event, EventSource, Record, Settings, records_of},
 };
+
+pub(crate) use checks::Draft;
 
 /// A source, and what is done with its records.
 pub(crate) struct Route {
@@ -94,6 +99,48 @@ impl Route {
         };
         let job = Arc::clone(&self.handler).job(payload, format, self.keeps_result)?;
         Ok(self.prepared.keeping(job))
+    }
+
+    /// The answer to an event with this outcome: the handler's result, now or earlier, or why there is none.
+    pub(crate) fn answer(
+        &self,
+        event: &Event<'_>,
+        outcome: Option<Outcome>,
+    ) -> Result<Box<RawValue>, RunError> {
+        let result = self.result(outcome)?;
+        let Some(answer) = &self.settings.answer else { return Ok(result) };
+        let answer = answer.make(&result, event.raw).map_err(RunError::ResultLost)?;
+        to_raw_value(&answer).map_err(|_| RunError::ResultLost(ResultLost::Unserializable))
+    }
+
+    fn result(&self, outcome: Option<Outcome>) -> Result<Box<RawValue>, RunError> {
+        // A handler that ran in this call and returned a value has a result here, unless it cannot be JSON.
+        let lost = match &outcome {
+            Some(
+                Outcome::Executed { kept: ResultKept::Unserializable, .. }
+                | Outcome::Unprotected { .. }
+                | Outcome::CompletionLost { .. },
+            ) => ResultLost::Unserializable,
+            _ => ResultLost::NotKept,
+        };
+        let answered = match &outcome {
+            Some(Outcome::Failed { failure, permanent: false, .. }) => failure.answer().cloned(),
+            _ => None,
+        };
+        let result = match answered {
+            Some(answer) => Some(answer),
+            None => match result_of(outcome)? {
+                ResultFrom::Now(result) | ResultFrom::Earlier(result) => result,
+            },
+        };
+        let json = match &result {
+            Some(json) => Cow::Borrowed(&**json),
+            None if self.handler.returns_nothing() => Cow::Borrowed("null"),
+            None => return Err(RunError::ResultLost(lost)),
+        };
+        // What the store has may be of another library, and need not be JSON.
+        RawValue::from_string(json.into_owned())
+            .map_err(|_| RunError::ResultLost(ResultLost::OtherType))
     }
 
     /// The source, with the names of its filters.

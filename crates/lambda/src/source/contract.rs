@@ -32,12 +32,12 @@ pub(super) mod sealed {
     }
 }
 
-/// What takes a source apart.
+/// Takes a source apart.
 pub(crate) fn parts(source: impl Source) -> Parts {
     sealed::Sealed::parts(source)
 }
 
-/// What is constant of a source.
+/// The facts about a source that are constant.
 #[derive(Debug)]
 pub(crate) struct About {
     /// Its name in logs, errors and default keys.
@@ -59,7 +59,7 @@ pub(crate) struct About {
 
 /// One kind of event source.
 pub(crate) trait EventSource: fmt::Debug + Send + Sync {
-    /// What is constant of it.
+    /// The facts about it that are constant.
     fn about(&self) -> &'static About;
 
     /// Its name.

@@ -196,7 +196,7 @@ impl<'e> Event<'e> {
         self.outside.window.and(self.outside.state)
     }
 
-    /// Describes the event in a clause. Of its values it has the names of a source and of a kind of event alone, each
+    /// Describes the event in a clause. Its only values in it are the names of a source and of a kind of event, each
     /// short and without control characters.
     pub(crate) fn describe(&self) -> String {
         if let Some(items) = self.items.as_deref().filter(|items| !items.is_empty()) {

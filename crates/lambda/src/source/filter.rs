@@ -89,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// What AWS appends to a resource's ARN in records: a table's records contain the ARN of the
+    /// The suffix that AWS appends to a resource's ARN in records: a table's records contain the ARN of the
     /// table's stream, and a stream's may contain that of a consumer.
     const fn suffix(self) -> Option<&'static str> {
         match self {

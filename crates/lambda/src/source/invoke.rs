@@ -80,11 +80,11 @@ impl Invoke {
     /// });
     /// ```
     ///
-    /// What it adds is not stored. It is not called for errors. If it panics, the invocation fails with
+    /// Its additions are not stored. It is not called for errors. If it panics, the invocation fails with
     /// [`ResultLost::NoAnswer`](crate::error::ResultLost::NoAnswer), because the work is done. Numbers of the result that are
     /// neither integers of 64 bits nor exact as `f64` lose digits.
     pub fn answer(mut self, make: impl Fn(Value, &Value) -> Value + Send + Sync + 'static) -> Self {
-        self.0.answer = Some(Answer::new(make));
+        self.0.set("answer", |all| &mut all.answer, Answer::new(make));
         self
     }
 }

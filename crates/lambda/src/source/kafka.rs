@@ -64,7 +64,7 @@ struct Delivered<'e> {
     topic: Member<'e>,
     #[serde(borrow, default)]
     partition: Member<'e>,
-    /// Of a pipe: topic and partition.
+    /// Topic and partition, in a pipe.
     #[serde(rename = "eventSourceKey", borrow, default)]
     topic_partition: Member<'e>,
     #[serde(borrow, default)]
@@ -302,7 +302,7 @@ fn headers(delivered: Member<'_>) -> serde_json::Map<String, Value> {
     let mut headers = serde_json::Map::new();
     for entry in list(delivered).unwrap_or_default() {
         for (name, header) in named(Some(entry)).unwrap_or_default() {
-            // What is no list of bytes stays as it is delivered.
+            // A header that is no list of bytes stays as it is delivered.
             let value = match serde_json::from_str::<Vec<i16>>(header.get()) {
                 Ok(numbers) => {
                     text_of_bytes(&numbers).map_or_else(|| Value::from(numbers), Value::String)

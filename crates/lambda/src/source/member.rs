@@ -111,7 +111,7 @@ pub(super) fn members<'e, T: Deserialize<'e>>(value: &'e RawValue) -> Option<T> 
     serde_json::from_str(value.get()).ok()
 }
 
-/// The items of a member that is a list; `None` if it is something else. What is not a list is read as a value, so the object
+/// The items of a member that is a list; `None` if it is something else. Something else is read as a value, so the object
 /// around it cannot be read if that is half a surrogate pair, or a number beyond the range of doubles. No source has one there.
 pub(super) fn items<'e, D: Deserializer<'e>>(
     member: D,

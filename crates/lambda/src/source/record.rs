@@ -19,7 +19,7 @@ pub(crate) struct Record<'e> {
     pub(crate) raw: Cow<'e, str>,
     /// The payload for the handler.
     pub(crate) payload: Result<Cow<'e, str>, Rejection>,
-    /// What the payload is: a part of the event's JSON, unless the source carries texts.
+    /// The form of the payload: a part of the event's JSON, unless the source carries texts.
     pub(crate) format: Format,
     /// The original text of the payload, where `payload` does not contain it: the base64 text, the
     /// text without the expected envelope, or the payload that `whole_record` replaced.

@@ -44,14 +44,14 @@ macro_rules! group {
             /// The *place* of the key may differ from source to source. Its number of parts and their structure (`id`,
             /// `[id]`, `{order: id}`) may not: they would make different keys.
             pub fn key(mut self, path: impl $crate::keys::IntoKeyPath) -> Self {
-                self.0.key = Some(path.into_path());
+                self.0.set("key", |all| &mut all.key, path.into_path());
                 self
             }
 
             /// This source's own path of the operation's [`fingerprint`](crate::Operation::fingerprint). Default: the
             /// operation's.
             pub fn fingerprint(mut self, path: impl $crate::keys::IntoKeyPath) -> Self {
-                self.0.fingerprint = Some(path.into_path());
+                self.0.set("fingerprint", |all| &mut all.fingerprint, path.into_path());
                 self
             }
 
@@ -65,7 +65,7 @@ macro_rules! group {
             /// KiB is one more write unit for the claim and one for the completion, and an item has at most 400 KB. 64
             /// KiB are a usual limit.
             pub fn recoverable(mut self, most_bytes: usize) -> Self {
-                self.0.recoverable = Some(most_bytes);
+                self.0.set("recoverable", |all| &mut all.recoverable, most_bytes);
                 self
             }
 
@@ -82,7 +82,8 @@ macro_rules! group {
                 F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = ()> + Send + 'static,
             {
-                self.0.on_busy = Some($crate::source::busy::Hook::new(hook));
+                let hook = $crate::source::busy::Hook::new(hook);
+                self.0.set("on_busy", |all| &mut all.on_busy, hook);
                 self
             }
         }
@@ -103,8 +104,8 @@ macro_rules! group {
                 Fut: $crate::source::SinkFuture + Send + 'static,
             {
                 let sink = $crate::source::sink::Sink::new(sink);
-                self.0.failures = Some(sink.clone());
-                self.0.bad_records = Some(sink);
+                self.0.set("divert", |all| &mut all.failures, sink.clone());
+                self.0.set("divert", |all| &mut all.bad_records, sink);
                 self
             }
 
@@ -114,7 +115,8 @@ macro_rules! group {
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
                 Fut: $crate::source::SinkFuture + Send + 'static,
             {
-                self.0.failures = Some($crate::source::sink::Sink::new(sink));
+                let sink = $crate::source::sink::Sink::new(sink);
+                self.0.set("divert_failures", |all| &mut all.failures, sink);
                 self
             }
 
@@ -125,7 +127,8 @@ macro_rules! group {
                 F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
                 Fut: $crate::source::SinkFuture + Send + 'static,
             {
-                self.0.bad_records = Some($crate::source::sink::Sink::new(sink));
+                let sink = $crate::source::sink::Sink::new(sink);
+                self.0.set("divert_bad_records", |all| &mut all.bad_records, sink);
                 self
             }
         }
@@ -170,7 +173,7 @@ macro_rules! group {
             /// function has processors: see
             /// [the guide](crate::guide::failure_modes#handlers-that-compute-or-block).
             pub fn concurrency(mut self, handlers: usize) -> Self {
-                self.0.concurrency = Some(handlers);
+                self.0.set("concurrency", |all| &mut all.concurrency, handlers);
                 self
             }
         }
@@ -214,7 +217,7 @@ macro_rules! group {
             /// Which records wait for each other. Default: [`KeepOrder::Key`](crate::source::KeepOrder::Key), and
             /// [`KeepOrder::Shard`](crate::source::KeepOrder::Shard) for Kafka.
             pub fn order(mut self, order: $crate::source::KeepOrder) -> Self {
-                self.0.order = Some(order);
+                self.0.set("order", |all| &mut all.order, order);
                 self
             }
         }

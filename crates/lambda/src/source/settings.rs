@@ -1,4 +1,4 @@
-//! What a user has set on a source.
+//! The settings of a source.
 
 use std::{fmt, sync::Arc};
 
@@ -41,9 +41,23 @@ pub struct Settings {
     pub(crate) failures: Option<Sink>,
     /// Takes bad records.
     pub(crate) bad_records: Option<Sink>,
+    /// A setting that was set more than once.
+    pub(super) replaced: Option<&'static str>,
 }
 
 impl Settings {
+    /// Sets what has one value, and notes whether that replaces another.
+    pub(crate) fn set<T>(
+        &mut self,
+        setting: &'static str,
+        place: impl FnOnce(&mut Self) -> &mut Option<T>,
+        value: T,
+    ) {
+        if place(self).replace(value).is_some() {
+            self.replaced = Some(setting);
+        }
+    }
+
     /// Adds a filter: records have to pass this one, too.
     pub(super) fn only_from(&mut self, kind: Kind, name: String) {
         self.filters.push(Filter { kind, name });
@@ -86,10 +100,18 @@ impl Settings {
 
     /// Why these settings of the source of this name cannot work, if so.
     pub(crate) fn mistake(&self, source: &str) -> Option<String> {
-        self.mistaken_filter(source)
+        self.replaced_setting()
+            .or_else(|| self.mistaken_filter(source))
             .or_else(|| self.contradicting_filters())
             .or_else(|| self.mistaken_envelope())
             .or_else(|| self.keeps_nothing())
+    }
+
+    /// A setting that is given twice.
+    fn replaced_setting(&self) -> Option<String> {
+        self.replaced.map(|setting| {
+            format!("`.{setting}(..)` replaces what was set before on the same source; set it once")
+        })
     }
 
     /// A filter that no record can pass.

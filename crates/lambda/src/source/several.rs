@@ -35,7 +35,7 @@ mod sealed {
     }
 }
 
-/// What takes each source apart.
+/// Takes each source apart.
 pub(crate) fn parts_of_each(sources: impl Sources) -> Vec<Parts> {
     sealed::Several::all(sources)
 }

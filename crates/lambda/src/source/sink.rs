@@ -1,4 +1,4 @@
-//! What a sink gets: a record that will never be processed, and why.
+//! A sink and its argument: a record that will never be processed, and why.
 
 use std::{fmt, future::Future, sync::Arc};
 
@@ -82,7 +82,7 @@ impl DivertReason {
     }
 }
 
-/// What a sink returns: a future of `Result<(), E>`, where `E` converts to a [`Failure`].
+/// The return value of a sink: a future of `Result<(), E>`, where `E` converts to a [`Failure`].
 #[diagnostic::on_unimplemented(
     message = "a sink cannot return `{Self}`",
     label = "this is not a sink",
@@ -95,7 +95,7 @@ pub trait SinkFuture: Future<Output: SinkResult> {}
 #[diagnostic::do_not_recommend]
 impl<Fut: Future<Output: SinkResult>> SinkFuture for Fut {}
 
-/// What a sink has done.
+/// The end of a sink's call.
 pub trait SinkResult {
     #[doc(hidden)]
     fn into_result(self) -> Result<(), Failure>;
@@ -133,7 +133,7 @@ impl Sink {
     }
 }
 
-/// What became of a record: its outcome, and whether its sink has it.
+/// The end of a record: its outcome, and whether its sink has it.
 pub(crate) struct RecordEnd {
     pub(crate) outcome: Outcome,
     pub(crate) is_diverted: bool,

@@ -12,8 +12,8 @@ use lambda_idempotency::{
     keys::{KeyFormat, payload, powertools::PowertoolsKeys, record},
     policy::{Lease, OnConflict, OnMissingKey, OnOutage, OnTimeout},
     source::{
-        ActiveMq, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis, Pipe, RabbitMq,
-        S3, Scheduler, Sns, Source, Sources, Sqs,
+        ActiveMq, DivertedRecord, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis,
+        Pipe, RabbitMq, S3, Scheduler, Sns, Source, Sources, Sqs,
     },
 };
 use serde_json::{Value, json};
@@ -324,6 +324,9 @@ fn sources_of_one_operation_that_never_agree_are_refused() {
 
 #[test]
 fn sources_are_refused() {
+    async fn lost(_: DivertedRecord) -> Result<(), Failure> {
+        Ok(())
+    }
     use Envelope as E;
     let idempotency = || World::instant().idempotency();
     let other = async |_| Ok::<_, Failure>(());
@@ -337,6 +340,8 @@ fn sources_are_refused() {
         enveloped(&[E::Sns, E::S3, E::S3]) => [no_envelope[0], no_envelope[1]],
         enveloped(&[E::S3, E::Sns]) => [no_envelope[0], no_envelope[1]],
         enveloped(&[E::EventBridge, E::Sns, E::EventBridge]) => [no_envelope[0], no_envelope[1]],
+        on(Sqs::new().key("a").key("b"), &place()) => ["`.key(..)` replaces what was set before", "set it once"],
+        on(Sqs::new().divert_bad_records(lost).divert(lost), &place()) => ["`.divert(..)` replaces"],
         on(Sqs::new().recoverable(0), &place()) => ["`place`", "`.recoverable(0)` keeps no record"],
         on(Sqs::new().envelope(E::S3).whole_record(), &Operation::new("place")) => [".key("],
         // Pipes read no partial answer of Kafka, so nothing can be switched off.

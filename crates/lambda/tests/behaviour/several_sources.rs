@@ -3,11 +3,14 @@
 use lambda_idempotency::{
     Operation,
     keys::record,
-    source::{EventBridge, Invoke, Sns, Sqs},
+    source::{EventBridge, Invoke, S3, Sns, Sqs},
 };
 use serde_json::json;
 
-use crate::support::{World, batch, bus_event, nothing, notification, order, with_body};
+use crate::{
+    secrets_capture::Captured,
+    support::{World, batch, bus_event, nothing, notification, order, with_body},
+};
 
 fn place() -> Operation {
     Operation::new("place").key("id")
@@ -79,4 +82,21 @@ fn the_debug_text_lists_each_source() {
     assert_eq!(format!("{builder:?}"), r#"{"place": "sqs", "place": "sns"}"#);
     let function = builder.build().unwrap();
     assert_eq!(format!("{function:?}"), r#"{"place": "sqs from orders", "place": "sns"}"#);
+}
+
+/// S3 writes `a+b`, and EventBridge `a b`, for one object.
+#[test]
+fn two_spellings_of_an_object_are_said_at_the_start() {
+    let said = |s3: S3, events: EventBridge| {
+        let captured = Captured::default();
+        let guard = captured.start();
+        let function = World::new().idempotency().function();
+        let index = Operation::new("index");
+        function.on(s3, &index, nothing).on(events, &index, nothing).build().unwrap();
+        drop(guard);
+        captured.text().contains("one object has two idempotency keys")
+    };
+    let keyed = |path: &str| EventBridge::new().key(path);
+    assert!(said(S3::new().key("s3.object.key"), keyed("object.key")));
+    assert!(!said(S3::new().key("s3.object.sequencer"), keyed("object.sequencer")));
 }

@@ -1,20 +1,28 @@
 //! Runs again what nothing delivers again.
 
-mod kept;
-
-use std::{fmt, time::Duration};
+use std::{borrow::Cow, fmt, time::Duration};
 
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Swept},
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Json},
     store::StoreError,
     sweep::Sweep,
 };
 use lambda_idempotency_keys::Key;
+use lambda_runtime::{Context, LambdaEvent};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{RunContext, call::Invoked, error::ConfigError, function::Function};
+use crate::{
+    RunContext,
+    call::Invoked,
+    error::ConfigError,
+    function::Function,
+    route::Route,
+    source::{Event, Record},
+};
 
 /// Calls handlers for records whose worker has died, or whose attempt has failed, and which nothing delivers again:
 /// asynchronous invocations whose retries are used up, messages that a queue has given up or lost by its
@@ -57,7 +65,7 @@ pub struct Recovery<S> {
     max_attempts: u32,
 }
 
-/// What a run of a [`Recovery`] has done.
+/// The result of a run of a [`Recovery`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recovered {
@@ -147,7 +155,7 @@ impl<S: Browse> Recovery<S> {
     /// [`swept.next`](Swept::next) to the next run.
     ///
     /// # Errors
-    /// A page of the store could not be read. What was recovered before is recorded.
+    /// A page of the store could not be read. Earlier recoveries are recorded.
     pub async fn run<'c>(
         &self,
         from: Option<&Cursor>,
@@ -170,10 +178,10 @@ impl<S: Browse> Recovery<S> {
                     left.push((key, record));
                 }
             }
-            // Those with more attempts may be what kills the process.
+            // A record with more attempts may be the one that kills the process.
             left.sort_by_key(|(_, record)| attempts(record));
             for (key, record) in left {
-                let kept = record.payload.as_deref().and_then(|kept| kept::event(kept, until));
+                let kept = record.payload.as_deref().and_then(|kept| event_of(kept, until));
                 let Some(invoked) = kept.map(|kept| Invoked::new(kept, deadline)) else {
                     sweep.swept.unreadable += 1;
                     continue;
@@ -188,7 +196,7 @@ impl<S: Browse> Recovery<S> {
                     self.function.0.recover(&key, &record, &invoked, request_id).await
                 };
                 if !recovered.count(outcome) {
-                    // What was recovered is not found any more.
+                    // A recovered record is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
                 longest = longest.max(Some(self.now().since(begun)));
@@ -239,4 +247,78 @@ impl<S> fmt::Debug for Recovery<S> {
             .field("max_attempts", &self.max_attempts)
             .finish_non_exhaustive()
     }
+}
+
+/// The text. Later versions may add members, and ignore those that they do not know.
+#[derive(Serialize)]
+struct KeptEvent<'a> {
+    /// The event.
+    event: &'a RawValue,
+    /// The request id, which identifies the records of some sources.
+    request: &'a str,
+    /// The tenant, which is part of every key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tenant: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct FoundEvent {
+    event: Box<RawValue>,
+    request: String,
+    #[serde(default)]
+    tenant: Option<String>,
+}
+
+impl Route {
+    /// The text that the claim of this record keeps, if the source keeps it and the text is within its limit. Records that keep the
+    /// whole event share its text, in `whole`: a copy for each could need more memory than the function has.
+    pub(crate) fn kept(
+        &self,
+        event: &Event<'_>,
+        record: &Record<'_>,
+        context: &Context,
+        whole: &mut Option<Json>,
+    ) -> Option<Json> {
+        let limit = self.settings.recoverable?;
+        let alone = event.with_record_alone(&record.raw)?;
+        let is_whole = matches!(alone, Cow::Borrowed(_));
+        if is_whole && let Some(kept) = whole {
+            return Some(kept.clone());
+        }
+        let (request, tenant) = (&*context.request_id, context.tenant_id.as_deref());
+        let mut bytes = alone.get().len();
+        // A whole event is not copied for each of its records in vain.
+        if bytes <= limit {
+            let kept = to_raw_value(&KeptEvent { event: &alone, request, tenant }).ok()?;
+            bytes = kept.get().len();
+            if bytes <= limit {
+                let kept = Json::from(kept.get());
+                if is_whole {
+                    *whole = Some(kept.clone());
+                }
+                return Some(kept);
+            }
+        }
+        tracing::warn!(
+            operation = &*self.prepared.name,
+            source = record.id.source,
+            record = record.id.label(),
+            bytes,
+            limit,
+            "the record is processed, but it is too large to be kept with its claim: if its worker dies and nothing \
+             delivers it again, it cannot be recovered; set a higher limit with `.recoverable(..)` of the source"
+        );
+        None
+    }
+}
+
+/// The event that a claim has kept, as it was delivered, for an invocation that ends at this time. `None` if
+/// another version has kept it in a form that is not known.
+fn event_of(kept: &str, deadline: u64) -> Option<LambdaEvent<Box<RawValue>>> {
+    let found: FoundEvent = serde_json::from_str(kept).ok()?;
+    let mut context = Context::default();
+    context.request_id = found.request;
+    context.tenant_id = found.tenant;
+    context.deadline = deadline;
+    Some(LambdaEvent::new(found.event, context))
 }
