@@ -30,10 +30,7 @@
 //!
 //! Nothing is spawned: everything runs inside the future of [`Engine::run`], and ends with it.
 
-pub use crate::{
-    delivery::{Batch, Delivery, Job, Returned, Work},
-    parts::Pace,
-};
+pub use crate::delivery::{Batch, Delivery, Job, Pace, Returned, Work};
 
 use std::{future::Future, sync::Arc};
 

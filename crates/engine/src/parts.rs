@@ -1,12 +1,6 @@
-//! What an engine is made of, and what its operations share: how long handlers take, and who claims.
+//! The parts of an engine, and the workers that claim.
 
-use std::{
-    sync::{
-        Arc, Mutex, PoisonError, Weak,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
-};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
 
@@ -28,26 +22,6 @@ pub(crate) struct EngineParts {
     pub(crate) application: Option<Arc<str>>,
     /// The function, for the provenance of claims.
     pub(crate) workers: Arc<Workers>,
-}
-
-/// How long the handlers of an operation take, learned from their calls. Shared by all invocations.
-#[derive(Debug, Default)]
-pub struct Pace(AtomicU64);
-
-impl Pace {
-    /// Follows slow calls at once and fast ones slowly: a start too many costs more than one too
-    /// few.
-    pub(crate) fn learn(&self, took: Duration) {
-        // 0 means that nothing is known.
-        let took = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
-        let known = self.0.load(Ordering::Relaxed);
-        let next = took.max(known.saturating_sub(known / 8).saturating_add(took / 8));
-        self.0.store(next, Ordering::Relaxed);
-    }
-
-    pub(crate) fn estimate(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
 }
 
 /// The function, and its worker in the invocation that was asked for last. Calls of `run` are a batch each, and a program
@@ -80,14 +54,6 @@ impl Workers {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn pace_rises_at_once_and_falls_slowly() {
-        let pace = Pace::default();
-        pace.learn(Duration::from_millis(800));
-        pace.learn(Duration::ZERO);
-        assert_eq!(pace.estimate(), Duration::from_millis(700));
-    }
 
     #[test]
     fn the_claims_of_an_invocation_share_their_worker() {

@@ -23,10 +23,10 @@ use lambda_idempotency_keys::Key;
 use crate::{
     call::{Call, History, RecordId, Shared, Subject},
     delivered::Delivered,
-    delivery::{Delivery, Job, Work},
+    delivery::{Delivery, Job, Pace, Work},
     handler::{Due, HandlerCall, Latest},
     machine::{Carried, Handling, Host, NewRecord},
-    parts::{EngineParts, Pace},
+    parts::EngineParts,
     running::{Polled, RunningHandlers},
     steps::{KeptSteps, Refusal},
 };
@@ -298,7 +298,7 @@ impl<'a> Work<'a> {
         let new = |handling| NewRecord {
             key: None,
             fingerprint: None,
-            payload: "",
+            payload: None,
             group,
             receives,
             handling,
@@ -307,8 +307,8 @@ impl<'a> Work<'a> {
         };
         match self {
             Self::Keyed { key, fingerprint, payload, job } => {
-                let ask =
-                    NewRecord { key: Some(key), fingerprint, payload, ..new(Handling::Keyed) };
+                let (key, payload) = (Some(key), Some(payload));
+                let ask = NewRecord { key, fingerprint, payload, ..new(Handling::Keyed) };
                 (ask, None, Contained::new(job))
             }
             Self::Unprotected { identity, job } => {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Json, Owner, Status},
+    record::{IdempotencyRecord, Json, Status},
     store::{StoreError, StoreErrorKind},
 };
 use tokio::sync::Semaphore;
@@ -16,7 +16,7 @@ use crate::{
     envelope::{self, Steps, Stored},
     forms::Forms,
     key_provider::KeyProvider,
-    part::Part,
+    part::{Part, Place},
     result_name::ResultName,
     result_store::ResultStore,
     unreadable::{Helper, Unreadable, within},
@@ -33,9 +33,6 @@ const CLOCKS: Duration = Duration::from_secs(60 * 60);
 /// The most bytes of a result, unless [`Results::max_bytes`](crate::Results::max_bytes) says otherwise: more than a
 /// response of Lambda can have.
 pub(crate) const MAX_BYTES: usize = 8 * 1024 * 1024;
-
-/// A part of a record: which one, the key of the record, and the claim that wrote it.
-pub(crate) type Place<'k> = (Part, &'k Key, Option<Owner>);
 
 /// How results are stored.
 #[derive(Clone)]

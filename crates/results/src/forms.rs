@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
     record::{Json, Owner},
 };
 
-use crate::{codec::Place, part::Part};
+use crate::part::{Part, Place};
 
 /// How many bytes are kept, at least, before those of texts that are gone are removed.
 const LEAST: usize = 1024 * 1024;

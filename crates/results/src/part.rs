@@ -1,6 +1,12 @@
 //! The parts of an idempotency record that are stored in another form.
 
-use lambda_idempotency_core::record::{IdempotencyRecord, Json};
+use lambda_idempotency_core::{
+    key::Key,
+    record::{IdempotencyRecord, Json, Owner},
+};
+
+/// A part of a record: which one, the key of the record, and the claim that wrote it.
+pub(crate) type Place<'k> = (Part, &'k Key, Option<Owner>);
 
 /// A text of an idempotency record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

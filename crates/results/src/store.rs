@@ -15,7 +15,12 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
-use crate::{codec::Place, compression::Turns, envelope::is_form, part::Part, results::Results};
+use crate::{
+    compression::Turns,
+    envelope::is_form,
+    part::{Part, Place},
+    results::Results,
+};
 
 /// The position of a write in its call, and what it has become.
 type Encoded = (usize, Result<Write, StoreError>);

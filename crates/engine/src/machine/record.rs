@@ -31,7 +31,7 @@ pub struct NewRecord<'a> {
     /// What must agree with other deliveries of the key.
     pub fingerprint: Option<Fingerprint>,
     /// The payload. Without a fingerprint, records of a key are copies if their payloads are equal.
-    pub payload: &'a str,
+    pub payload: Option<&'a str>,
     /// Its order group.
     pub group: Option<Arc<str>>,
     /// How often it was received, this time included; 0 if its source does not count that.
@@ -48,7 +48,7 @@ pub struct NewRecord<'a> {
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Same<'e> {
     Fingerprint(&'e Fingerprint),
-    Payload(&'e str),
+    Payload(Option<&'e str>),
 }
 
 impl<'a> NewRecord<'a> {
@@ -58,7 +58,7 @@ impl<'a> NewRecord<'a> {
         Self {
             key: Some(key),
             fingerprint: None,
-            payload: "",
+            payload: None,
             group: None,
             receives: 0,
             handling: Handling::Keyed,

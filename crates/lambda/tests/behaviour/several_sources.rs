@@ -8,7 +8,7 @@ use lambda_idempotency::{
 use serde_json::json;
 
 use crate::{
-    secrets_capture::Captured,
+    secrecy::capture::Captured,
     support::{World, batch, bus_event, nothing, notification, order, with_body},
 };
 

@@ -79,7 +79,7 @@ fn ask(setup: &Setup, world: &World, record: usize) -> NewRecord<'static> {
     NewRecord {
         key: Some(setup.keys[message.key].clone()),
         fingerprint: setup.fingerprints.then(|| Fingerprint::new(payload)),
-        payload,
+        payload: Some(payload),
         group: setup.ordered.then(|| "g".into()),
         receives: world.source[record].receives.into(),
         handling: Handling::Keyed,
