@@ -83,7 +83,7 @@ pub trait Browse: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<Page, StoreError>>;
 
     /// Removes the messages from each of these completed records that is still as it was read: they are sent. Everything else
-    /// of it stays as it is stored. One that was changed or deleted since is left alone. One answer each, in order; an error
+    /// of it stays as it is stored. A record that was changed or deleted since is left alone. One answer each, in order; an error
     /// means that it may be left as well. It can be repeated.
     fn mark_sent<'a>(
         &'a self,
@@ -131,7 +131,7 @@ impl<S: Browse + ?Sized> Browse for Arc<S> {
     }
 }
 
-/// What a worker can leave in its record, for a sweep that does it later.
+/// The things that a worker can leave in its record, for a sweep that does it later.
 ///
 /// ```
 /// use lambda_idempotency_core::{
@@ -252,7 +252,7 @@ impl PageBuilder {
         self.items.len() < self.limit.get() && self.bytes < Self::MAX_BYTES
     }
 
-    /// Adds the record that was read for a key. One that was deleted meanwhile is left out, and one that is not an
+    /// Adds the record that was read for a key. A deleted one is left out, and an item that is not an
     /// idempotency record is an error in its place.
     ///
     /// # Errors

@@ -89,8 +89,7 @@ impl Failure {
     }
 
     /// The failure of a handler that panicked, which is called again. The panic's message is the error's message.
-    // For the engine, which catches the panic.
-    #[doc(hidden)]
+    #[must_use]
     pub fn panicked(payload: &(dyn Any + Send)) -> Self {
         let said = payload.downcast_ref::<&str>().copied();
         let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
@@ -100,16 +99,14 @@ impl Failure {
     }
 
     /// The failure of a handler that returned, and one of whose effects the store refused.
-    // For the engine, which commits the effects.
-    #[doc(hidden)]
+    #[must_use]
     pub fn refused(refused: RefusedEffect) -> Self {
         let error_type = refused.reason().error_type();
         Self { error_type, ..Self::from(refused) }
     }
 
     /// The failure of a key that has lost so many workers in a row that it is not tried again.
-    // For the engine, which counts them.
-    #[doc(hidden)]
+    #[must_use]
     pub fn lost(losses: u32) -> Self {
         let message = format!(
             "{losses} worker(s) in a row were lost while they had this key, so its handler is not called again \
@@ -118,9 +115,7 @@ impl Failure {
         Self { error_type: "lost attempts", ..Self::permanent(message) }
     }
 
-    /// The failure with the name of this type, for an error that its caller keeps.
-    // For a layer, which returns the error itself to whoever called it.
-    #[doc(hidden)]
+    /// The failure with the name of this type: for a layer that returns the error itself to its caller.
     #[must_use]
     pub fn of_type<E>(self) -> Self {
         Self { error_type: type_name_of::<E>(), ..self }

@@ -30,7 +30,7 @@ const LONGEST: usize = 128;
 pub struct Provenance {
     /// When the key was claimed, by the worker's clock.
     pub claimed_at: Timestamp,
-    /// Who claimed it. The claims of an invocation share it.
+    /// The worker that claimed it. The claims of an invocation share it.
     pub worker: Arc<Worker>,
     /// The kind of source that delivered the record: `sqs`, `kinesis`, ...
     pub source: Option<Cow<'static, str>>,
@@ -69,7 +69,7 @@ impl Provenance {
         ]
     }
 
-    /// A provenance of these [texts](Self::texts): `text` has the text of a name. What it does not have is left out,
+    /// A provenance of these [texts](Self::texts): `text` has the text of a name. A text that it does not have is left out,
     /// since nothing is decided by it.
     #[must_use]
     pub fn of_texts(claimed_at: Timestamp, text: impl Fn(&str) -> Option<Arc<str>>) -> Self {
@@ -100,7 +100,7 @@ impl Provenance {
         Value::Object(texts.chain([claimed_at]).collect()).to_string()
     }
 
-    /// Reads [`to_json`](Self::to_json). What cannot be read of it is left out; `None` if it does not say when the
+    /// Reads [`to_json`](Self::to_json). A part that cannot be read is left out; `None` if it does not say when the
     /// key was claimed.
     #[must_use]
     pub fn from_json(text: &str) -> Option<Self> {
@@ -119,8 +119,8 @@ const LOG_STREAM: &str = "log_stream";
 const SOURCE: &str = "source";
 const RECORD: &str = "record";
 
-/// The worker that made a claim: an invocation of a Lambda function, as far as it is known. What is not
-/// known, and a name of more than 128 bytes, is `None`.
+/// The worker that made a claim: an invocation of a Lambda function, as far as it is known. A name that is not
+/// known, or has more than 128 bytes, is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Worker {

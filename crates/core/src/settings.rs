@@ -1,4 +1,4 @@
-//! What the builders of stores have in common, for crates that implement a [`Store`](crate::store::Store).
+//! Settings that the builders of stores have in common, for crates that implement a [`Store`](crate::store::Store).
 
 use std::{
     env::{self, VarError},
@@ -91,7 +91,7 @@ pub struct LoadPassword {
 
 type Load = dyn Fn() -> BoxFuture<'static, Option<String>> + Send + Sync;
 
-/// What calls load together.
+/// A password that calls load together.
 #[derive(Clone)]
 struct Loading {
     password: Together<Option<String>>,
@@ -153,7 +153,7 @@ impl LoadPassword {
         running.as_ref().filter(is_running).map(|running| now.since(running.since))
     }
 
-    /// What runs, unless it began so long ago that its process was frozen, or its password may be old.
+    /// The loading that runs, unless it began so long ago that its process was frozen, or its password may be old.
     fn running(&self, now: Timestamp) -> Loading {
         let mut running = self.lock();
         if let Some(running) = running.as_ref().filter(|r| now.since(r.since) < Self::LIMIT) {
@@ -169,7 +169,7 @@ impl LoadPassword {
     }
 }
 
-/// What the function returns; `None` if it failed or panicked.
+/// The password that the function returns; `None` if it failed or panicked.
 async fn contained(load: Arc<Load>) -> Option<String> {
     match run(|| load(), pending()).await {
         Ended::Through(password) => password,

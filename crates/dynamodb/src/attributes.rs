@@ -98,7 +98,7 @@ pub enum Partition {
     /// Each record has one of its own: this prefix, and then the idempotency key. No partition is hot. Listing passes
     /// over the whole table.
     Derived {
-        /// What the partitions begin with. No other item of the table may begin so.
+        /// The beginning of the partitions. No other item of the table may begin so.
         prefix: Cow<'static, str>,
     },
 }

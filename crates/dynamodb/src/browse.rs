@@ -30,7 +30,7 @@ use crate::{
 /// are, and each costs a read unit at least.
 const PASSED_OVER: i32 = 500;
 
-/// What one request asks for.
+/// A request for items.
 struct Span {
     /// After the item of this primary key.
     after: Option<Item>,
@@ -65,7 +65,7 @@ impl DynamoDbStore {
         self.config.attributes.sort_key.as_ref().map(|sort_key| &sort_key.partition)
     }
 
-    /// Of all items, or of those in partitions with this prefix.
+    /// Scans all items, or those in partitions with this prefix.
     async fn scan(
         &self,
         span: &Span,

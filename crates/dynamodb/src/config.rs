@@ -1,4 +1,4 @@
-//! What is set of a store, by its builder or the environment, and why it cannot be built.
+//! The settings of a store, by its builder or the environment, and why it cannot be built.
 
 use std::fmt;
 
@@ -126,7 +126,7 @@ const TABLE: &str = "IDEMPOTENCY_TABLE";
 /// The environment variable that names a store of any kind.
 #[cfg(feature = "from-env")]
 const STORE: &str = "IDEMPOTENCY_STORE";
-/// What it begins with if the store is in DynamoDB.
+/// The beginning of its value if the store is in DynamoDB.
 #[cfg(feature = "from-env")]
 const SCHEME: &str = "dynamodb:";
 

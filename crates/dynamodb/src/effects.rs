@@ -1,8 +1,9 @@
-//! What the store commits together with a completion.
+//! The effects that the store commits together with a completion.
 
 use std::fmt;
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use lambda_idempotency_core::effects::{RefusalReason, RefusedEffect};
 
 use crate::{
     config::Config,
@@ -97,11 +98,11 @@ pub enum DynamoDbEffectError {
 }
 
 impl DynamoDbEffects {
-    /// Adds an effect. Two effects must not be for one item. Of two puts that is noticed only by
+    /// Adds an effect. Two effects must not be for one item. Two such puts are noticed only by
     /// DynamoDB, unless they are equal, because a put does not say which attributes are the key.
     ///
     /// # Errors
-    /// It does not fit into the transaction. What was added before stays.
+    /// It does not fit into the transaction. Effects that were added before stay.
     pub fn add(&mut self, item: TransactWriteItem) -> Result<(), DynamoDbEffectError> {
         let actions = actions(&item);
         if actions != 1 {
@@ -153,8 +154,22 @@ impl DynamoDbEffects {
         self.bytes.saturating_add(record) > MOST_BYTES
     }
 
+    /// Why the effects cannot be committed with a record of this size, whatever its result.
+    pub(crate) fn refusal(&self, config: &Config, record: usize) -> Option<RefusedEffect> {
+        if let Some(position) = self.on_records(config) {
+            let detail = format!("it would change idempotency records, in table {}", config.table);
+            let refused = RefusedEffect::new(RefusalReason::Invalid).at(position);
+            return Some(refused.with_detail(detail));
+        }
+        self.are_too_large_beside(record).then(|| {
+            let detail =
+                "with the idempotency record, the effects of the call are larger than 4 MB";
+            RefusedEffect::new(RefusalReason::TooLarge).with_detail(detail)
+        })
+    }
+
     /// The position of an effect that would change idempotency records.
-    pub(crate) fn on_records(&self, config: &Config) -> Option<usize> {
+    fn on_records(&self, config: &Config) -> Option<usize> {
         self.items.iter().position(|item| {
             let Some(target) = Target::of(item) else { return false };
             let sort_key = config.attributes.sort_key.as_ref();

@@ -1,4 +1,4 @@
-//! What workers have left, by an index in which there is nothing else.
+//! The index of what workers have left, in which there is nothing else.
 //!
 //! An item with messages or a payload has one attribute more, and an index with that attribute as its key has only such
 //! items. The attribute says in which of the [`SHARDS`] of the index the item is: DynamoDB takes 1000 writes a second

@@ -67,7 +67,7 @@ pub(crate) fn fields<'n>(
     most_fields(names, key, record).into_iter().chain([owner, provenance])
 }
 
-/// What an update by this write has to set or remove. A settlement does not rewrite `owner` (the guard pins it) or the
+/// The attributes that an update by this write sets or removes. A settlement does not rewrite `owner` (the guard pins it) or the
 /// provenance (it cannot have changed): a third of what a completion would say.
 pub(crate) fn changes<'n>(
     names: &'n Attributes,
@@ -134,7 +134,6 @@ fn most_fields<'n>(
 
 /// The whole item.
 pub(crate) fn encode(names: &Attributes, key: &Key, record: &IdempotencyRecord) -> Item {
-    // So that the map does not grow step by step.
     let mut item = Item::with_capacity(ATTRIBUTES);
     let key_fields = key_fields(names, key).into_iter();
     item.extend(key_fields.map(|(name, value)| (name.to_owned(), value)));
@@ -169,7 +168,7 @@ pub(crate) fn size_at_most(names: &Attributes, key: &Key, record: &IdempotencyRe
         worker.and_then(|worker| worker.version.as_deref()),
         worker.and_then(|worker| worker.log_stream.as_deref()),
     ];
-    // Of at most 2048 bytes, as every partition key.
+    // A partition key has at most 2048 bytes.
     let partition = if names.sort_key.is_some() { 2048 } else { 0 };
     let texts: usize = texts.into_iter().flatten().map(str::len).sum();
     texts.saturating_add(key.as_str().len()).saturating_add(partition).saturating_add(REST)
@@ -209,7 +208,7 @@ fn number_size(digits: &str) -> usize {
 pub(crate) struct Corrupt {
     /// The name of the attribute at fault.
     pub(crate) attribute: String,
-    /// What is wrong with it; never its value.
+    /// The problem with it; never its value.
     pub(crate) problem: &'static str,
 }
 

@@ -30,7 +30,7 @@ struct Fetched<'k> {
     left: Vec<&'k Key>,
 }
 
-/// What one request answers.
+/// The answer to a request for items.
 pub(crate) struct Listing {
     pub(crate) items: Vec<Item>,
     pub(crate) count: u64,

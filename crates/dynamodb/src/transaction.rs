@@ -35,7 +35,7 @@ use crate::{
 };
 
 const OPERATION: &str = "TransactWriteItems";
-/// What the record needs. The effects need more, on their tables.
+/// The permission that the record needs. The effects need more, on their tables.
 const PERMISSION: &str = "PutItem";
 
 impl DynamoDbStore {
@@ -196,7 +196,7 @@ fn refusal(
     Some(RefusedEffect::new(reason).with_detail(detail))
 }
 
-/// What DynamoDB said, without data.
+/// The words of DynamoDB, without data.
 fn detail(code: Option<&str>, message: Option<&str>) -> String {
     let (code, message) = (code.unwrap_or("UnknownError"), unquoted(message.unwrap_or_default()));
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
@@ -221,7 +221,7 @@ fn request_token(write: &Write) -> Option<String> {
     }
     digest.part(&record.fence.to_be_bytes());
     digest.part(&record.expires_at.as_millis().to_be_bytes());
-    // Of a completion it is the time, which may be another one although the expiry, rounded up, is the same.
+    // A completion has its time here, which may be another one although the expiry, rounded up, is the same.
     digest.part(&record.lease_until.map_or(0, Timestamp::as_millis).to_be_bytes());
     for text in [&record.result, &record.steps, &record.outbox, &record.payload] {
         digest.part(text.as_deref().unwrap_or_default().as_bytes());

@@ -1,7 +1,7 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 //!
-//! A write by itself is a `PutItem` or `DeleteItem` with its guard as the condition. One that changes a part of a record is a
+//! A write by itself is a `PutItem` or `DeleteItem` with its guard as the condition. A change of a part of a record is a
 //! statement or, without statements, an `UpdateItem`. If the condition fails, the response contains the stored item
 //! (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
 
@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::{
 };
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
-    effects::{RefusalReason, RefusedEffect},
+    effects::RefusedEffect,
     record::IdempotencyRecord,
     request_slots::Purpose,
     retry::{self, Budget, PendingWrite, TimedOut},
@@ -76,7 +76,6 @@ impl DynamoDbStore {
                 unread.extend(take(&mut rounds, &self.config, member, answer));
             }
             if !unread.is_empty() {
-                // In a box, as below: it is rare.
                 Box::pin(self.look_up(&mut rounds, unread, &budget)).await;
             }
             if let Some(kind) = rounds.failed() {
@@ -113,7 +112,6 @@ impl DynamoDbStore {
         };
         let waited = before.saturating_sub(budget.left());
         let limits = (budget.limit(), self.config.timing.attempt_timeout);
-        // In boxes: very many calls may wait for a slot, and this part is not for them.
         let mut answers = match &*parcel {
             [member] => vec![Box::pin(self.write_one(member, budget)).await],
             members => Box::pin(self.write_batch(members, budget)).await,
@@ -345,7 +343,7 @@ impl DynamoDbStore {
         condition(terms(&member.write.guard, &self.config.attributes))
     }
 
-    /// What the answer to an operation means. `failed` finds the error of a condition.
+    /// The meaning of the answer to an operation. `failed` finds the error of a condition.
     fn reply<T, E>(
         &self,
         member: &Member<'_>,
@@ -374,7 +372,7 @@ impl DynamoDbStore {
     }
 }
 
-/// What a write with a failed condition found. A response without an item means that there is none,
+/// The item that a write with a failed condition found. A response without an item means that there is none,
 /// except under `Absent`, which fails only if there is an item: then the server ignored `ALL_OLD`,
 /// and the item has to be read.
 pub(crate) fn met_by(member: &Member<'_>, item: Option<Item>) -> Met {
@@ -391,7 +389,7 @@ const SMALL: usize = 64 * 1024;
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
     pub(crate) pending: PendingWrite<'w>,
-    /// What is applied with it, in a transaction.
+    /// The effects that are applied with it, in a transaction.
     pub(crate) effects: Option<&'w DynamoDbEffects>,
     /// The size of its item: exact if that is large or has effects beside it, and otherwise a little more.
     pub(crate) size: usize,
@@ -416,7 +414,7 @@ pub(crate) enum Reply {
     Alone(Option<String>),
 }
 
-/// What a write found whose guard did not hold.
+/// The finding of a write whose guard did not hold.
 #[derive(Clone)]
 pub(crate) enum Met {
     /// This item.
@@ -441,7 +439,7 @@ impl<'w> Member<'w> {
         let plain = Self::without_effects(config, pending);
         let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
         let Some(effects) = effects else { return Ok(plain) };
-        if let Some(refused) = refusal(config, effects, &plain) {
+        if let Some(refused) = effects.refusal(config, size_without_result(config, &plain)) {
             return Err(Box::new(Verdict::EffectRefused(refused)));
         }
         if effects.are_too_large_beside(plain.size) {
@@ -502,17 +500,17 @@ impl<'w> Member<'w> {
             return self.pending.is_own_work(found);
         }
         let has_token = found.owner.is_some() || found.last_owner.is_some();
-        let wish = || decode(&config.attributes, &self.item(config)?).ok();
-        // DynamoDB normalises the numbers of a native value.
-        let plain = |record: &IdempotencyRecord| match config.attributes.data_form {
-            DataForm::Json => record.clone(),
-            DataForm::Native => {
-                let mut plain = record.clone();
-                plain.result = None;
-                plain
-            }
+        let Some(item) = self.item(config).filter(|_| self.in_doubt && has_token) else {
+            return false;
         };
-        self.in_doubt && has_token && wish().as_ref().map(plain) == Some(plain(found))
+        let (wanted, mut found) = (decode(&config.attributes, &item), found.clone());
+        wanted.is_ok_and(|mut wanted| {
+            if config.attributes.data_form == DataForm::Native {
+                // DynamoDB normalises the numbers of a native value.
+                (wanted.result, found.result) = (None, None);
+            }
+            wanted == found
+        })
     }
 
     /// The verdict of a write that found this record.
@@ -537,22 +535,6 @@ impl DerefMut for Member<'_> {
     fn deref_mut(&mut self) -> &mut Self::Target {
         &mut self.pending
     }
-}
-
-/// Why these effects cannot be committed with this record, whatever its result.
-fn refusal(
-    config: &Config,
-    effects: &DynamoDbEffects,
-    member: &Member<'_>,
-) -> Option<RefusedEffect> {
-    if let Some(position) = effects.on_records(config) {
-        let detail = format!("it would change idempotency records, in table {}", config.table);
-        return Some(RefusedEffect::new(RefusalReason::Invalid).at(position).with_detail(detail));
-    }
-    effects.are_too_large_beside(size_without_result(config, member)).then(|| {
-        let detail = "with the idempotency record, the effects of the call are larger than 4 MB";
-        RefusedEffect::new(RefusalReason::TooLarge).with_detail(detail)
-    })
 }
 
 /// The size of the item if the result is left out.
@@ -597,28 +579,21 @@ mod tests {
     }
 
     #[test]
-    fn writes_share_a_request_from_two_on() {
-        assert_eq!(requests(&[1], true), [1]);
-        assert_eq!(requests(&[1; 2], true), [2]);
-        assert_eq!(requests(&[1; 26], true), [25, 1]);
-        assert_eq!(requests(&[], true), [0; 0]);
-    }
-
-    #[test]
-    fn without_statements_each_write_is_a_request() {
-        assert_eq!(requests(&[1; 3], false), [1; 3]);
-    }
-
-    #[test]
-    fn a_write_that_was_refused_in_a_batch_goes_by_itself() {
-        assert_eq!(requests(&[1, 0, 1], true), [1, 2]);
-        assert_eq!(requests(&[1, 0], true), [1; 2], "and so does the only other one");
-    }
-
-    #[test]
-    fn a_request_holds_four_megabytes() {
+    fn writes_share_requests_of_25_and_of_four_megabytes() {
         let half = 2 * 1024 * 1024;
-        assert_eq!(requests(&[half, half, 1], true), [2, 1]);
-        assert_eq!(requests(&[half, half + 1], true), [1, 1]);
+        for (sizes, expected) in [
+            (&[1][..], &[1][..]),
+            (&[1; 2], &[2]),
+            (&[1; 26], &[25, 1]),
+            (&[], &[]),
+            // A write that was refused in a batch goes by itself, and so does the only other one.
+            (&[1, 0, 1], &[1, 2]),
+            (&[1, 0], &[1; 2]),
+            (&[half, half, 1], &[2, 1]),
+            (&[half, half + 1], &[1, 1]),
+        ] {
+            assert_eq!(requests(sizes, true), expected, "{sizes:?}");
+        }
+        assert_eq!(requests(&[1; 3], false), [1; 3], "without statements");
     }
 }

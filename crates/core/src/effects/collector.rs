@@ -50,7 +50,7 @@ impl Collector {
         Self { kind, state: Mutex::new(Collection::Open(None)), collected: Condvar::new() }
     }
 
-    /// Adds to the effects, which begin as the default of their type. Returns what `add` returns. Of several
+    /// Adds to the effects, which begin as the default of their type. Returns what `add` returns. Among several
     /// threads that collect, one adds at a time.
     ///
     /// If `add` panics, nothing of this collector is committed, even if the panic is caught: the effects may
@@ -89,7 +89,7 @@ impl Collector {
     /// Ends collecting; returns what was collected, if anything was.
     ///
     /// # Errors
-    /// What was collected may be incomplete: an `add` panicked, or still runs in another thread.
+    /// The effects may be incomplete: an `add` panicked, or still runs in another thread.
     pub fn close(&self) -> Result<Option<Effects>, CollectError> {
         let state = std::mem::replace(&mut *self.lock(), Collection::Closed);
         self.collected.notify_all();
@@ -164,9 +164,9 @@ pub enum CollectError {
          method that belongs to the store", .store.name(), .call.name()
     )]
     OtherStore {
-        /// What the store commits.
+        /// The kind that the store commits.
         store: EffectsKind,
-        /// What was to be collected.
+        /// The kind that was to be collected.
         call: EffectsKind,
     },
     /// The handler has returned or was stopped.

@@ -77,7 +77,7 @@ impl RefusedEffect {
 }
 
 impl RefusalReason {
-    /// What is said of the handler's failure.
+    /// The type of the handler's failure.
     #[must_use]
     pub const fn error_type(self) -> &'static str {
         match self {

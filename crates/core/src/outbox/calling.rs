@@ -1,4 +1,4 @@
-//! Calls of a sender. One that panics, hangs or answers too little has sent nothing, as far as anybody knows.
+//! Calls of a sender. A sender that panics, hangs or answers too little has sent nothing, as far as anybody knows.
 //!
 //! Each destination has a call of its own, at the same time as the others: a queue that does not answer then keeps
 //! no messages to other destinations.
@@ -45,7 +45,7 @@ pub async fn send(
     answers
 }
 
-/// Of how many records, in their order, the next messages go into one call: not more than [`MAX_MESSAGES`] together,
+/// The number of records, in their order, whose next messages go into one call: not more than [`MAX_MESSAGES`] together,
 /// which is also what one record can have at most. A sender can send that many within the time of a call.
 pub fn in_one_call<'m>(records: impl Iterator<Item = &'m [OutgoingMessage]>) -> usize {
     let all = records.scan(0_usize, |sum, next| {

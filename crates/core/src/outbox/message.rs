@@ -59,7 +59,7 @@ impl Message {
         &self.destination
     }
 
-    /// What it says.
+    /// Its body.
     #[must_use]
     pub fn body(&self) -> &str {
         &self.body

@@ -12,7 +12,7 @@ use crate::record::Json;
 pub const MAX_MESSAGES: usize = 100;
 
 /// How many bytes the messages of one call can have as they are stored: as JSON text, in which a quotation mark
-/// of a body takes two bytes. Of the 400 KB of a DynamoDB item, the rest is for the result.
+/// of a body takes two bytes. The rest of the 400 KB of a DynamoDB item is for the result.
 pub const MAX_BYTES: usize = 256 * 1024;
 
 /// How many attributes a message can have: SQS takes ten, and one is the message's
@@ -99,7 +99,7 @@ impl Publisher {
         }
     }
 
-    /// What was published so far; nothing once it is closed.
+    /// The messages that were published so far; none once it is closed.
     #[must_use]
     pub fn published(&self) -> Vec<Message> {
         self.lock().as_ref().map_or_else(Vec::new, |open| open.messages.clone())

@@ -56,7 +56,7 @@ pub struct Relay<S> {
     application: Option<Arc<str>>,
 }
 
-/// What a run of a [`Relay`] has done.
+/// The work of one run of a [`Relay`].
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct Relayed {
@@ -81,7 +81,7 @@ struct Unsent {
 }
 
 impl Unsent {
-    /// Those of its messages that can be in its next call.
+    /// Its messages that can be in its next call.
     fn next(&self) -> &[OutgoingMessage] {
         self.messages.get(..run_length(&self.messages)).unwrap_or_default()
     }
@@ -122,7 +122,7 @@ impl<S: Browse> Relay<S> {
     /// Goes through the store from `from`, or from its beginning, until its end or `deadline`.
     ///
     /// # Errors
-    /// A page of the store could not be read. What was sent before is recorded.
+    /// A page of the store could not be read. Messages that were sent before are recorded.
     pub async fn run(
         &self,
         from: Option<&Cursor>,

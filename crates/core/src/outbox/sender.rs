@@ -11,9 +11,8 @@ use crate::clock::{BoxFuture, Timestamp};
 /// A call has messages to one destination, 100 at most ([`MAX_MESSAGES`](super::MAX_MESSAGES)), often of several
 /// records. Calls for other destinations and for other records are made at the same time.
 ///
-/// A sender keeps no order: whoever calls it does. Of the messages that one handler published, a call has either
-/// one, or several in a row that have no group. So the messages of a call can be sent in
-/// any order, at the same time, or several in one request.
+/// A sender keeps no order: its caller does. A call has one message of those that a handler published, or several in a row
+/// that have no group. So the messages of a call can be sent in any order, at the same time, or several in one request.
 ///
 /// A sender attaches the [id](OutgoingMessage::id) to each message: as the deduplication id where the service has
 /// one, and as an attribute ([`OutgoingMessage::ID_ATTRIBUTE`]) where a consumer can read it. It sets that attribute last,

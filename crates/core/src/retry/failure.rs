@@ -24,11 +24,11 @@ pub struct RequestFailure<D = ()> {
     pub retry: bool,
     /// The write may have been applied, or may still be applied.
     pub in_doubt: bool,
-    /// What the store has to know of it besides.
+    /// A detail that the store has to know besides.
     pub detail: D,
 }
 
-/// What the server or the connection said.
+/// The words of the server or the connection.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 struct Cause(String);
@@ -86,7 +86,7 @@ impl<D> RequestFailure<D> {
         self.kind
     }
 
-    /// What the server or the connection said, if it is known.
+    /// The words of the server or the connection, if they are known.
     #[must_use]
     pub fn cause(&self) -> Option<&str> {
         self.cause.as_ref().map(|Cause(said)| said.as_str())

@@ -30,7 +30,7 @@ pub use write::{Extent, Guard, RecordVersion, Write};
 
 /// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
 pub trait Store: Send + Sync + 'static {
-    /// What the store can do beyond the rest of this contract. Does no I/O. A store without any of it
+    /// The features of the store beyond the rest of this contract. Does no I/O. A store without any of it
     /// returns [`Capabilities::NONE`]; a store around another returns that of the other.
     fn capabilities(&self) -> Capabilities;
 

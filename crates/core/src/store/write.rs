@@ -12,11 +12,11 @@ use crate::{
 pub struct Write {
     /// The key to write.
     pub key: Key,
-    /// What must be there now.
+    /// The condition on what is stored.
     pub guard: Guard,
     /// The record to store, which replaces every field that the write [changes](Self::extent); `None` deletes the record.
     pub record: Option<IdempotencyRecord>,
-    /// What is to be applied together with the record, in one transaction. Only beside a record: a store
+    /// The effects to apply together with the record, in one transaction. Only beside a record: a store
     /// refuses a deletion with effects. It may send them again, and applies them at most once.
     pub effects: Option<Effects>,
 }

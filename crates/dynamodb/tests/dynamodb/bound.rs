@@ -229,7 +229,7 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
     let mut held = hanging_claims(&store, &fixture, &claims, late);
     clock.advance(Duration::from_millis(10));
     start(&mut lost);
-    // One of the ten that are on their way. Those that wait are not polled any more.
+    // One of the ten that are on their way. The others wait, and are not polled any more.
     drop(held.remove(0));
     let found = tokio::time::timeout(Duration::from_secs(120), lost).await;
     assert_eq!(plain(&found.expect("it waits")[0]), PlainVerdict::Written);

@@ -75,7 +75,7 @@ async fn throttling_until_the_deadline_is_a_throttled_error() {
     assert_eq!(read.unwrap_err().kind(), StoreErrorKind::Throttled);
 }
 
-/// What refuses an `INSERT` in a batch does not say what it met. Then the record is read, and this may fail.
+/// An `INSERT` that is refused in a batch does not say which record it met. Then the record is read, and this may fail.
 #[tokio::test]
 async fn a_write_that_was_refused_is_not_in_doubt_if_what_it_met_cannot_be_read() {
     let fixture = Fixture::start().await;

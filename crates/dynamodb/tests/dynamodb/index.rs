@@ -106,7 +106,7 @@ async fn a_record_is_in_the_index_from_the_claim_that_keeps_it_to_the_last_mark(
     }
 }
 
-/// Who uses neither pays nothing.
+/// A user of neither pays nothing.
 #[tokio::test]
 async fn a_record_with_nothing_left_is_not_in_the_index() {
     let fixture = Fixture::indexed().await;

@@ -7,7 +7,7 @@ use lambda_idempotency_core::{
     store::{Guard, RecordVersion, Store as _},
 };
 
-/// A statement sets and removes attributes, and a document replaces the item. What stays behind would be read as a part of
+/// A statement sets and removes attributes, and a document replaces the item. An attribute that stays behind would be read as a part of
 /// the new record: steps of an attempt that was undone, messages that were sent.
 #[tokio::test]
 async fn a_statement_removes_what_a_document_leaves_out() {
@@ -43,7 +43,7 @@ async fn a_statement_removes_what_a_document_leaves_out() {
     assert_eq!(rest(2), rest(0));
 }
 
-/// What the guard names is there, and the provenance is that of the claim: a completion does not send them again.
+/// The owner that the guard names is there, and the provenance is that of the claim: a completion does not send them again.
 #[tokio::test]
 async fn a_statement_leaves_what_the_claim_has_written() {
     let fixture = Fixture::start().await;

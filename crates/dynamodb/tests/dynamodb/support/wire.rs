@@ -23,7 +23,7 @@ use dynoxide::Database;
 use http_body_util::BodyExt;
 use serde_json::{Value, json};
 
-/// What happens to one request.
+/// A fault of one request.
 pub enum Fault {
     /// No fault.
     Pass,

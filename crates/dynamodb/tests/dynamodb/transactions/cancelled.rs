@@ -111,7 +111,7 @@ async fn conflicts_and_throttling_are_sent_again_with_the_same_token() {
     }
 }
 
-/// Who owns the record is decided first: it may have been taken over by the write that conflicts.
+/// The owner of the record is decided first: it may have been taken over by the write that conflicts.
 #[tokio::test]
 async fn a_conflict_on_the_record_comes_before_a_refused_effect() {
     let fixture = fixture().await;
