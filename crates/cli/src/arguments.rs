@@ -1,8 +1,8 @@
 //! Values that several subcommands take.
 
-#[cfg(feature = "local")]
-use lambda_idempotency_local::Table;
 use std::time::Duration;
+
+use lambda_idempotency_local::Table;
 
 const LONGEST: Duration = Duration::from_secs(100 * 366 * 24 * 3600);
 
@@ -35,7 +35,6 @@ pub(crate) fn time_to_work(text: &str) -> Result<Duration, String> {
 }
 
 /// A number of at least `MIN`.
-#[cfg(feature = "local")]
 pub(crate) fn at_least<const MIN: usize>(text: &str) -> Result<usize, String> {
     let count: Option<u32> = text.parse().ok();
     let count = count.and_then(|count| usize::try_from(count).ok()).filter(|count| *count >= MIN);
@@ -43,7 +42,6 @@ pub(crate) fn at_least<const MIN: usize>(text: &str) -> Result<usize, String> {
 }
 
 /// `NAME=VALUE`.
-#[cfg(feature = "local")]
 pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -52,7 +50,6 @@ pub(crate) fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// `NAME:KEY` or `NAME:KEY:TTL`.
-#[cfg(feature = "local")]
 pub(crate) fn table(text: &str) -> Result<Table, String> {
     match text.split(':').collect::<Vec<_>>().as_slice() {
         parts if parts.contains(&"") => Err("must be NAME:KEY or NAME:KEY:TTL".to_owned()),

@@ -4,7 +4,7 @@
 //! Each subcommand has one file or folder: its arguments, its work, and how it shows the result. `invoke` needs the
 //! feature `local`; `chaos`, `records` and `prove` need the features of their names. Without it, a command says so.
 
-#[cfg(any(feature = "local", feature = "records"))]
+#[cfg(feature = "local")]
 mod arguments;
 #[cfg(feature = "chaos")]
 mod audit;

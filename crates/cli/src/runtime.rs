@@ -9,6 +9,7 @@ use tokio::{runtime::Runtime, time::sleep};
 use crate::{failure::Failure, terminal::IS_WAITED_FOR};
 
 /// Runs a command to its end, or to the first signal: exit code 130.
+#[cfg(any(feature = "chaos", feature = "records"))]
 pub(crate) fn run(
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
@@ -23,6 +24,7 @@ pub(crate) fn run(
 }
 
 /// Runs a command that handles signals itself, because it has something to say first.
+#[cfg(feature = "local")]
 pub(crate) fn run_to_the_end(
     command: impl Future<Output = Result<ExitCode, Failure>>,
 ) -> Result<ExitCode, Failure> {
