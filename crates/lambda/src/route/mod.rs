@@ -1,6 +1,6 @@
 //! A source with the operation and the handler of its records.
 
-mod checks;
+pub(crate) mod checks;
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -26,7 +26,6 @@ use crate::{
     source::{Event, EventSource, Record, Settings, records_of},
 };
 
-pub(crate) use checks::Draft;
 
 /// A source, and what is done with its records.
 pub(crate) struct Route {

@@ -79,7 +79,7 @@ macro_rules! group {
             /// claimed before the operation had this mode.
             pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
             where
-                F: Fn($crate::source::BusyRecord) -> Fut + Send + Sync + 'static,
+                F: Fn($crate::source::busy::BusyRecord) -> Fut + Send + Sync + 'static,
                 Fut: Future<Output = ()> + Send + 'static,
             {
                 let hook = $crate::source::busy::Hook::new(hook);
@@ -100,8 +100,8 @@ macro_rules! group {
             /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are diverted](crate::source#records-that-will-never-be-processed).
             pub fn divert<F, Fut>(mut self, sink: F) -> Self
             where
-                F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::SinkFuture + Send + 'static,
+                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
+                Fut: $crate::source::sink::SinkFuture + Send + 'static,
             {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert", |all| &mut all.failures, sink.clone());
@@ -112,8 +112,8 @@ macro_rules! group {
             /// As [`divert`](Self::divert), for permanent failures and mismatches alone.
             pub fn divert_failures<F, Fut>(mut self, sink: F) -> Self
             where
-                F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::SinkFuture + Send + 'static,
+                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
+                Fut: $crate::source::sink::SinkFuture + Send + 'static,
             {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_failures", |all| &mut all.failures, sink);
@@ -124,8 +124,8 @@ macro_rules! group {
             /// without a key, or not of the handler's type.
             pub fn divert_bad_records<F, Fut>(mut self, sink: F) -> Self
             where
-                F: Fn($crate::source::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::SinkFuture + Send + 'static,
+                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
+                Fut: $crate::source::sink::SinkFuture + Send + 'static,
             {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_bad_records", |all| &mut all.bad_records, sink);
@@ -158,7 +158,7 @@ macro_rules! group {
             /// once for each envelope, outermost first. Default: none. See [`Envelope`](crate::source::Envelope).
             ///
             /// A record that is not in the envelope is a bad record.
-            pub fn envelope(mut self, envelope: $crate::source::Envelope) -> Self {
+            pub fn envelope(mut self, envelope: $crate::envelope::Envelope) -> Self {
                 self.0.envelopes.push(envelope);
                 self
             }
@@ -216,7 +216,7 @@ macro_rules! group {
         impl $name {
             /// Which records wait for each other. Default: [`KeepOrder::Key`](crate::source::KeepOrder::Key), and
             /// [`KeepOrder::Shard`](crate::source::KeepOrder::Shard) for Kafka.
-            pub fn order(mut self, order: $crate::source::KeepOrder) -> Self {
+            pub fn order(mut self, order: $crate::source::settings::KeepOrder) -> Self {
                 self.0.set("order", |all| &mut all.order, order);
                 self
             }
