@@ -36,13 +36,13 @@ use std::{future::Future, sync::Arc};
 
 use futures_util::future::{FutureExt as _, lazy};
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, admit},
+    admission::{Claim, Finding, admit},
     capabilities::Capabilities,
     clock::{Clock, SystemClock},
     outbox::Sender,
     outcome::{Completion, Foreign, Outcome},
     policy::Policy,
-    record::{Owner, Worker},
+    record::Worker,
     store::{Store, StoreError},
 };
 use lambda_idempotency_keys::Key;
@@ -185,35 +185,23 @@ impl Engine {
     }
 
     /// What a claim of `key` would be answered now, without claiming it: its result, its permanent
-    /// failure, or until when it is held. [`Admission::Try`] says that the work is not done.
+    /// failure, or until when it is held. [`Finding::Free`] says that the work is not done.
     ///
     /// # Errors
     /// The store does not answer within 5 seconds, or holds something else there.
-    pub async fn look_up(&self, key: &Key, policy: &Policy) -> Result<Admission, StoreError> {
-        let now = self.parts.clock.now();
-        let claim = Claim {
-            owner: Owner::from_bits(0),
-            lease_until: now,
-            retention: policy.retention,
-            clock_skew: policy.clock_skew,
-            fingerprint: None,
-            application: self.parts.application.clone(),
-            provenance: None,
-            payload: None,
-        };
+    pub async fn look_up(&self, key: &Key, policy: &Policy) -> Result<Finding, StoreError> {
+        let until = self.parts.clock.now().plus(FIRST_CALL);
+        let claim = Claim::reading(self.parts.application.clone(), policy.clock_skew);
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
-        let found = store_calls::read(store, keys, now.plus(FIRST_CALL)).await;
+        let found = store_calls::read(store, keys, until).await;
         let found = each(found, || Err(unanswered())).next();
         let record = found.unwrap_or_else(|| Err(unanswered()))?;
         let now = self.parts.clock.now();
         let gives = || policy.gives_result_of(record.as_ref().and_then(Completion::of), now);
         Ok(match admit(&claim, record.as_ref(), now) {
-            Admission::Replay(result) => Admission::Replay(result.filter(|_| gives())),
-            Admission::Unsent(mut held) => {
-                held.record.result = held.record.result.filter(|_| gives());
-                Admission::Unsent(held)
-            }
-            admission => admission,
+            Finding::Completed(result) => Finding::Completed(result.filter(|_| gives())),
+            Finding::Unsent(result) => Finding::Unsent(result.filter(|_| gives())),
+            finding => finding,
         })
     }
 

@@ -1,13 +1,11 @@
 //! Deletes the idempotency record of a key, so that its next delivery is new work; or removes only the record's payload.
 
-use std::{slice::from_ref, sync::Arc};
+use std::slice::from_ref;
 
 use lambda_idempotency_core::{
-    admission::{Freed, Freeing, free},
-    clock::Timestamp,
+    admission::{Claim, Finding, Freed, free},
     policy::Policy,
-    record::IdempotencyRecord,
-    store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -21,18 +19,9 @@ use crate::{
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum NotFreed {
-    /// A worker holds the key, or has left it held.
-    Busy {
-        /// Up to and including this instant.
-        until: Timestamp,
-    },
-    /// The key belongs to another application.
-    Foreign {
-        /// The other application.
-        application: Arc<str>,
-    },
-    /// The record has messages that are not known to be sent, which would be lost.
-    Unsent,
+    /// A worker holds the key, the record has messages that are not known to be sent and would be lost, or the key belongs to
+    /// another application.
+    Found(Finding),
     /// The store did not answer, refused, or had another record by then.
     Store(StoreError),
 }
@@ -51,7 +40,9 @@ impl Engine {
         let found = store_calls::read(store, from_ref(key), until).await;
         let found = each(found, || Err(unanswered())).next();
         let found = found.unwrap_or_else(|| Err(unanswered())).map_err(NotFreed::Store)?;
-        let Some((guard, was)) = self.may_free(found.as_ref(), policy)? else {
+        let claim = Claim::reading(parts.application.clone(), policy.clock_skew);
+        let may_free = |found| free(&claim, found, clock.now()).map_err(NotFreed::Found);
+        let Some((guard, was)) = may_free(found.as_ref())? else {
             return Ok(Freed::WasFree);
         };
         if let Some(found) = &found {
@@ -65,7 +56,7 @@ impl Engine {
             Some(Verdict::Written) => Ok(was),
             Some(Verdict::Found(found)) => {
                 // Whoever has changed it may be at work, or has finished work that nobody asked to free.
-                self.may_free(found.as_ref(), policy)?;
+                may_free(found.as_ref())?;
                 Err(NotFreed::Store(StoreError::new(
                     StoreErrorKind::Contended,
                     "the record of the key changed while it was being freed; look whether it is still to be freed",
@@ -73,27 +64,6 @@ impl Engine {
             }
             Some(Verdict::Unknown(error)) => Err(NotFreed::Store(error)),
             Some(Verdict::EffectRefused(_)) | None => Err(NotFreed::Store(unanswered())),
-        }
-    }
-
-    /// Under which guard the record may be deleted; `None` if there is none.
-    fn may_free(
-        &self,
-        found: Option<&IdempotencyRecord>,
-        policy: &Policy,
-    ) -> Result<Option<(Guard, Freed)>, NotFreed> {
-        let freeing = free(found, policy.clock_skew, self.clock().now());
-        let ours = self.parts().application.as_ref();
-        let theirs = found.and_then(|found| found.application.as_ref());
-        match (freeing, theirs.filter(|theirs| ours != Some(*theirs))) {
-            (Freeing::Nothing, _) => Ok(None),
-            (Freeing::Delete { guard, was: Freed::WasFree }, _) => {
-                Ok(Some((guard, Freed::WasFree)))
-            }
-            (_, Some(theirs)) => Err(NotFreed::Foreign { application: Arc::clone(theirs) }),
-            (Freeing::Delete { guard, was }, None) => Ok(Some((guard, was))),
-            (Freeing::Busy { until }, None) => Err(NotFreed::Busy { until }),
-            (Freeing::Unsent, None) => Err(NotFreed::Unsent),
         }
     }
 }

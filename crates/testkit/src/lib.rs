@@ -29,7 +29,7 @@
 //! ```
 //! use std::time::Duration;
 //! use lambda_idempotency_core::{
-//!     admission::{Admission, Claim, admit},
+//!     admission::Claim,
 //!     clock::{Clock, Timestamp},
 //!     key::Key,
 //!     memory::MemoryStore,
@@ -64,9 +64,7 @@
 //!                 provenance: None,
 //!                 payload: None,
 //!             };
-//!             let Admission::Try { guard, held } = admit(&claim, None, clock.now()) else {
-//!                 unreachable!("nothing was seen yet");
-//!             };
+//!             let (guard, held) = claim.over(None, clock.now());
 //!             let key = Key::from_text("order-1");
 //!             let write = Write::new(key, guard, Some(held.record));
 //!             let verdicts = store.write(&[write], claim.lease_until).await;

@@ -42,15 +42,15 @@ pub mod admission {
 
     /// Decides about a claim.
     #[must_use]
-    pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
+    pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Finding {
         let decide = |now| crate::copied::admission::admit(claim, found, now);
         let admission = decide(now);
         let is_mine = found
             .is_some_and(|it| it.status == Status::InProgress && it.owner == Some(claim.owner));
-        note(Misjudged::OwnWork, is_mine && !matches!(admission, Admission::Won(_)));
-        if let Admission::Busy { until } = admission {
+        note(Misjudged::OwnWork, is_mine && !matches!(admission, Finding::Mine));
+        if let Finding::Held { until } = admission {
             let later = decide(until.plus(Duration::from_millis(1)));
-            note(Misjudged::Promise, matches!(later, Admission::Busy { .. }));
+            note(Misjudged::Promise, matches!(later, Finding::Held { .. }));
         }
         admission
     }

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::Args;
 use lambda_idempotency_core::{
-    admission::{Freeing, free},
+    admission::{Claim, Finding, free},
     clock::Timestamp,
     key::Key,
     policy::Policy,
@@ -65,16 +65,18 @@ impl Evict {
 }
 
 fn evicted(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
-    match free(found, Policy::default().clock_skew, now) {
-        Freeing::Nothing => Decision::nothing(NO_RECORD),
-        Freeing::Busy { .. } => Decision::refuse(
+    // It may belong to any application.
+    let application = found.and_then(|found| found.application.clone());
+    match free(&Claim::reading(application, Policy::default().clock_skew), found, now) {
+        Ok(None) => Decision::nothing(NO_RECORD),
+        Err(Finding::Held { .. }) => Decision::refuse(
             "a worker holds the key; wait until its lease ends, or look at its log stream",
         ),
-        Freeing::Unsent if !even_if_unsent => Decision::refuse(
+        Err(Finding::Unsent(_)) if !even_if_unsent => Decision::refuse(
             "the work is done, and its messages are not all sent: the next delivery sends them; --even-if-unsent loses \
              them",
         ),
-        Freeing::Unsent | Freeing::Delete { .. } => Decision::Write(None),
+        Ok(Some(_)) | Err(_) => Decision::Write(None),
     }
 }
 

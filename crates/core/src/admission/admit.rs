@@ -1,4 +1,4 @@
-//! Decides about a claim.
+//! Decides what a stored record means for a claim, and what the claim writes over it.
 
 use std::sync::Arc;
 
@@ -9,26 +9,25 @@ use crate::{
     store::{Guard, RecordVersion},
 };
 
-/// The decision of [`admit`].
+/// The meaning of what is stored under a key, for a claim or for the settlement of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Admission {
-    /// The key seems to be free. Write `held.record` under `guard`. If it is written, the key is
-    /// held; if a record is found instead, call [`admit`] again with it.
-    Try {
-        /// The condition, which names everything that was read.
-        guard: Guard,
-        /// The held key, if the write succeeds.
-        held: Held,
-    },
+pub enum Finding {
+    /// There is no record, or it does not keep the key any more. [`Claim::over`] makes the write that claims it.
+    Free,
     /// The record carries this claim's token: an earlier write of the claim was applied.
-    Won(Held),
+    Mine,
+    /// Another worker holds the key, or has given it up until then.
+    Held {
+        /// Up to and including this instant. A takeover can be tried after it.
+        until: Timestamp,
+    },
     /// The work was done; this is its result.
-    Replay(Option<Json>),
-    /// The work was done, and its record still has messages that are not known to be sent. Send them, then settle
-    /// with [`Settlement::MarkSent`](super::Settlement::MarkSent), and only then answer with the record's result.
-    Unsent(Held),
+    Completed(Option<Json>),
+    /// The work was done, with this result, and its record still has messages that are not known to be sent. Send them, then
+    /// settle with [`Settlement::MarkSent`](super::Settlement::MarkSent), and only then answer with the result.
+    Unsent(Option<Json>),
     /// The work failed permanently.
-    PermanentlyFailed {
+    Failed {
         /// The failure, as it was recorded.
         result: Option<Json>,
         /// The type of the error.
@@ -39,11 +38,6 @@ pub enum Admission {
     /// The key was used with another payload: for it the work was done, failed permanently, or had a step
     /// that finished.
     Mismatch,
-    /// Another worker holds the key, up to and including this instant.
-    Busy {
-        /// A takeover can be tried after this instant.
-        until: Timestamp,
-    },
     /// The key belongs to another application. Its record does not apply to this application's
     /// work, and is not changed.
     Foreign {
@@ -54,13 +48,10 @@ pub enum Admission {
 
 /// Decides about `claim`, given the record that is stored under its key.
 #[must_use]
-pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Admission {
-    let Some(found) = found else {
-        let record = claim.record(None, now);
-        return Admission::Try { guard: Guard::Absent, held: held(claim, record) };
-    };
+pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -> Finding {
+    let Some(found) = found else { return Finding::Free };
     if found.status == Status::InProgress && found.owner == Some(claim.owner) {
-        return Admission::Won(held(claim, found.clone()));
+        return Finding::Mine;
     }
     let until = held_until(found, claim.clock_skew);
     let over = now > until;
@@ -68,59 +59,77 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     if let Some(theirs) = claim.stranger_of(found)
         && now <= until.max(found.expires_at.plus(claim.clock_skew))
     {
-        return Admission::Foreign { application: Arc::clone(theirs) };
+        return Finding::Foreign { application: Arc::clone(theirs) };
     }
-    let is_valid = now <= found.expires_at.plus(claim.clock_skew);
     match found.status {
-        Status::InProgress if !over => Admission::Busy { until },
-        // Expired. The counts of another application are not carried on.
-        Status::InProgress if claim.stranger_of(found).is_some() => {
-            take_over(claim, found, claim.record(Some(found), now))
-        }
+        Status::InProgress if !over => Finding::Held { until },
         // Its steps were taken for another payload, and their results would answer those of this one.
-        Status::InProgress if found.steps.is_some() && is_valid && claim.disagrees_with(found) => {
-            Admission::Mismatch
+        Status::InProgress
+            if found.steps.is_some()
+                && claim.is_valid(found, now)
+                && claim.stranger_of(found).is_none()
+                && claim.disagrees_with(found) =>
+        {
+            Finding::Mismatch
         }
-        Status::InProgress => {
+        Status::InProgress => Finding::Free,
+        Status::Completed | Status::PermanentlyFailed if over => Finding::Free,
+        Status::Completed | Status::PermanentlyFailed if claim.disagrees_with(found) => {
+            Finding::Mismatch
+        }
+        Status::Completed | Status::PermanentlyFailed => Finding::of_final(found),
+    }
+}
+
+impl Finding {
+    /// The meaning of a final record that applies to the work.
+    pub(super) fn of_final(found: &IdempotencyRecord) -> Self {
+        match found.status {
+            Status::PermanentlyFailed => Self::Failed {
+                result: found.result.clone(),
+                error_type: found.error_type.clone(),
+                failed_attempts: found.failed_attempts,
+            },
+            _ if found.outbox.is_some() => Self::Unsent(found.result.clone()),
+            _ => Self::Completed(found.result.clone()),
+        }
+    }
+}
+
+impl Claim {
+    /// The claim of a key that [`admit`] found [free](Finding::Free): write the record under the guard, which names everything
+    /// that was read. If it is written, the key is held; if another record is found instead, call [`admit`] with that.
+    #[must_use]
+    pub fn over(&self, found: Option<&IdempotencyRecord>, now: Timestamp) -> (Guard, Held) {
+        let mut record = self.record(found, now);
+        let Some(found) = found else { return (Guard::Absent, self.held(record)) };
+        // An expired record of another application is replaced, and its counts are not carried on.
+        if found.status == Status::InProgress && self.stranger_of(found).is_none() {
             // If the owner did not give the key up, its attempt was lost.
             let lost = u32::from(!found.is_given_up());
-            let mut record = claim.record(Some(found), now);
             record.failed_attempts = found.failed_attempts;
             record.lost_attempts = found.lost_attempts.saturating_add(lost);
             record.consecutive_losses = found.consecutive_losses.saturating_add(lost);
             record.error_type.clone_from(&found.error_type);
-            record.steps = found.steps.clone().filter(|_| is_valid);
+            record.steps = found.steps.clone().filter(|_| self.is_valid(found, now));
             if record.payload == found.payload {
                 // A recovery brings the payload that is there, which a store leaves as it is stored.
                 record.payload.clone_from(&found.payload);
             }
-            take_over(claim, found, record)
         }
-        Status::Completed | Status::PermanentlyFailed if over => {
-            take_over(claim, found, claim.record(Some(found), now))
-        }
-        Status::Completed | Status::PermanentlyFailed if claim.disagrees_with(found) => {
-            Admission::Mismatch
-        }
-        Status::Completed if found.outbox.is_some() => {
-            Admission::Unsent(held(claim, found.clone()))
-        }
-        Status::Completed => Admission::Replay(found.result.clone()),
-        Status::PermanentlyFailed => Admission::PermanentlyFailed {
-            result: found.result.clone(),
-            error_type: found.error_type.clone(),
-            failed_attempts: found.failed_attempts,
-        },
+        (Guard::Unchanged(RecordVersion::of(found)), self.held(record))
     }
-}
 
-fn held(claim: &Claim, record: IdempotencyRecord) -> Held {
-    Held { claim: claim.clone(), record }
-}
+    /// This claim, if it has stored this record.
+    #[must_use]
+    pub fn held(&self, record: IdempotencyRecord) -> Held {
+        Held { claim: self.clone(), record }
+    }
 
-fn take_over(claim: &Claim, found: &IdempotencyRecord, record: IdempotencyRecord) -> Admission {
-    let held = held(claim, record);
-    Admission::Try { guard: Guard::Unchanged(RecordVersion::of(found)), held }
+    /// Whether the record has not expired.
+    fn is_valid(&self, found: &IdempotencyRecord, now: Timestamp) -> bool {
+        now <= found.expires_at.plus(self.clock_skew)
+    }
 }
 
 #[cfg(test)]

@@ -32,15 +32,16 @@ fn found(status: Status, change: fn(&mut IdempotencyRecord)) -> IdempotencyRecor
 /// A decision in a word. Whatever is claimed has a higher fence than the record that it replaces, also if that has expired
 /// or the clock has stepped back, and names the application that claims.
 fn decided(claim: &Claim, found: &IdempotencyRecord, now: u64) -> &'static str {
-    let record = match admit(claim, Some(found), Timestamp::from_secs(now)) {
-        Admission::Try { held, .. } => held.record,
-        Admission::Won(_) => return "won",
-        Admission::Replay(_) => return "replayed",
-        Admission::Unsent(_) => return "unsent",
-        Admission::PermanentlyFailed { .. } => return "failed",
-        Admission::Mismatch => return "mismatch",
-        Admission::Busy { .. } => return "busy",
-        Admission::Foreign { .. } => return "foreign",
+    let now = Timestamp::from_secs(now);
+    let record = match admit(claim, Some(found), now) {
+        Finding::Free => claim.over(Some(found), now).1.record,
+        Finding::Mine => return "mine",
+        Finding::Completed(_) => return "completed",
+        Finding::Unsent(_) => return "unsent",
+        Finding::Failed { .. } => return "failed",
+        Finding::Mismatch => return "mismatch",
+        Finding::Held { .. } => return "held",
+        Finding::Foreign { .. } => return "foreign",
     };
     assert_eq!(record.fence, found.fence + 1, "{found:?}");
     assert_eq!(record.application, claim.application);
@@ -74,15 +75,15 @@ fn a_claim_is_decided_by_the_record_that_it_finds() {
         it.lease_until = Some(Timestamp::from_millis(1));
     };
     for (status, change, decisions) in [
-        (Completed, (|_| {}) as Change, &[(201, "replayed"), (202, "new")][..]),
-        (Completed, |it| it.application = claim().application, &[(201, "replayed")]),
+        (Completed, (|_| {}) as Change, &[(201, "completed"), (202, "new")][..]),
+        (Completed, |it| it.application = claim().application, &[(201, "completed")]),
         (Completed, of_another, &[(201, "mismatch"), (202, "new")]),
         (PermanentlyFailed, of_another, &[(201, "mismatch"), (202, "new")]),
         (Completed, |it| it.outbox = Some("[]".into()), &[(201, "unsent"), (202, "new")]),
-        (InProgress, |_| {}, &[(121, "busy"), (122, "counted"), (202, "counted")]),
+        (InProgress, |_| {}, &[(121, "held"), (122, "counted"), (202, "counted")]),
         (InProgress, steps, &[(122, "carried on"), (201, "carried on"), (202, "counted")]),
         (InProgress, of_another, &[(122, "counted")]),
-        (InProgress, steps_of_another, &[(121, "busy"), (122, "mismatch"), (202, "counted")]),
+        (InProgress, steps_of_another, &[(121, "held"), (122, "mismatch"), (202, "counted")]),
         (Completed, steps, &[(202, "new")]),
         (InProgress, foreign, &[(1, "foreign"), (122, "foreign"), (201, "foreign"), (202, "new")]),
         (InProgress, foreign_beyond_expiry, &[(251, "foreign"), (252, "new")]),

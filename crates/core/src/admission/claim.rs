@@ -30,6 +30,21 @@ pub struct Claim {
 }
 
 impl Claim {
+    /// A claim for looking at records, which is never written: no record carries its token.
+    #[must_use]
+    pub const fn reading(application: Option<Arc<str>>, clock_skew: Duration) -> Self {
+        Self {
+            owner: Owner::from_bits(0),
+            lease_until: Timestamp::EPOCH,
+            retention: Duration::ZERO,
+            clock_skew,
+            fingerprint: None,
+            application,
+            provenance: None,
+            payload: None,
+        }
+    }
+
     /// The record of this claim, without the counts of the record that it replaces.
     pub(super) fn record(
         &self,

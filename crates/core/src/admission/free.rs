@@ -1,35 +1,11 @@
 //! Decides whether the record of a key may be deleted, so that its next delivery is new work.
 
-use std::time::Duration;
-
-use super::held_until;
+use super::{Claim, Finding, admit};
 use crate::{
     clock::Timestamp,
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     store::{Guard, RecordVersion},
 };
-
-/// The decision of [`free`].
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Freeing {
-    /// The key has no record.
-    Nothing,
-    /// Delete the record under this guard, which names everything that was read. If it is not the record any more, a
-    /// worker has changed it: decide again.
-    Delete {
-        /// The condition.
-        guard: Guard,
-        /// The state of the key before.
-        was: Freed,
-    },
-    /// A worker holds the key, or has left it held.
-    Busy {
-        /// Up to and including this instant.
-        until: Timestamp,
-    },
-    /// The work is done, and its record still has messages that are not known to be sent. They would be lost.
-    Unsent,
-}
 
 /// The state of a key before it was freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,30 +22,43 @@ pub enum Freed {
     Unfinished,
 }
 
-/// Decides whether the record that is stored under a key may be deleted. Whether it belongs to another application is for
-/// the caller to judge.
-#[must_use]
-pub fn free(found: Option<&IdempotencyRecord>, clock_skew: Duration, now: Timestamp) -> Freeing {
-    let Some(found) = found else { return Freeing::Nothing };
-    let until = held_until(found, clock_skew);
-    let has_expired = now > until.max(found.expires_at.plus(clock_skew));
-    let was = match found.status {
-        _ if found.outbox.is_some() => return Freeing::Unsent,
-        Status::InProgress if now <= until => return Freeing::Busy { until },
-        _ if has_expired => Freed::WasFree,
-        Status::InProgress => Freed::Unfinished,
-        Status::Completed => Freed::Completed,
-        Status::PermanentlyFailed => Freed::PermanentlyFailed,
+/// Decides whether the record that is stored under a key may be deleted: under which guard, which names everything that was
+/// read, and what the key was. `None` if there is no record. If the record is another one by then, a worker has changed it:
+/// decide again.
+///
+/// # Errors
+/// A worker holds the key or has left it held, the record has messages that are not known to be sent and would be lost, or the
+/// key belongs to another application than that of `claim`.
+pub fn free(
+    claim: &Claim,
+    found: Option<&IdempotencyRecord>,
+    now: Timestamp,
+) -> Result<Option<(Guard, Freed)>, Finding> {
+    let Some(found) = found else { return Ok(None) };
+    let was = match admit(claim, Some(found), now) {
+        _ if found.outbox.is_some() => return Err(Finding::Unsent(found.result.clone())),
+        Finding::Free if now <= found.expires_at.plus(claim.clock_skew) => Freed::Unfinished,
+        Finding::Free => Freed::WasFree,
+        Finding::Completed(_) => Freed::Completed,
+        Finding::Failed { .. } => Freed::PermanentlyFailed,
+        finding => return Err(finding),
     };
-    Freeing::Delete { guard: Guard::Unchanged(RecordVersion::of(found)), was }
+    Ok(Some((Guard::Unchanged(RecordVersion::of(found)), was)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::record::Owner;
+    use std::time::Duration;
 
-    const SKEW: Duration = Duration::from_secs(1);
+    use super::*;
+    use crate::record::{Owner, Status};
+
+    fn freed(
+        found: Option<&IdempotencyRecord>,
+        now: u64,
+    ) -> Result<Option<(Guard, Freed)>, Finding> {
+        free(&Claim::reading(None, Duration::from_secs(1)), found, at(now))
+    }
 
     const fn at(secs: u64) -> Timestamp {
         Timestamp::from_secs(secs)
@@ -82,16 +71,14 @@ mod tests {
     }
 
     fn was(record: &IdempotencyRecord, now: u64) -> Freed {
-        let Freeing::Delete { guard, was } = free(Some(record), SKEW, at(now)) else {
-            panic!("it is refused")
-        };
+        let (guard, was) = freed(Some(record), now).unwrap().unwrap();
         assert_eq!(guard, Guard::Unchanged(RecordVersion::of(record)));
         was
     }
 
     #[test]
     fn what_is_final_is_deleted_as_it_was_read() {
-        assert_eq!(free(None, SKEW, at(1)), Freeing::Nothing);
+        assert_eq!(freed(None, 1), Ok(None));
         assert_eq!(was(&record(Status::Completed), 501), Freed::Completed);
         assert_eq!(was(&record(Status::PermanentlyFailed), 1), Freed::PermanentlyFailed);
         assert_eq!(was(&record(Status::Completed), 502), Freed::WasFree);
@@ -105,11 +92,11 @@ mod tests {
             if left_held {
                 held.last_owner = held.owner.take();
             }
-            assert_eq!(free(Some(&held), SKEW, at(101)), Freeing::Busy { until: at(101) });
+            assert_eq!(freed(Some(&held), 101), Err(Finding::Held { until: at(101) }));
             assert_eq!(was(&held, 102), Freed::Unfinished);
         }
         held.lease_until = None;
-        assert_eq!(free(Some(&held), SKEW, at(501)), Freeing::Busy { until: at(501) });
+        assert_eq!(freed(Some(&held), 501), Err(Finding::Held { until: at(501) }));
         assert_eq!(was(&held, 502), Freed::WasFree);
     }
 
@@ -118,7 +105,7 @@ mod tests {
         let mut unsent = record(Status::Completed);
         unsent.outbox = Some("[]".into());
         for now in [1, 502] {
-            assert_eq!(free(Some(&unsent), SKEW, at(now)), Freeing::Unsent);
+            assert_eq!(freed(Some(&unsent), now), Err(Finding::Unsent(None)));
         }
     }
 }

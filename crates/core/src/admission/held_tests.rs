@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{
-    admission::{Admission, Settled, admit},
+    admission::{Finding, Settled, admit},
     record::{Owner, Provenance},
 };
 
@@ -21,10 +21,8 @@ fn taken(owner: u128, found: Option<&IdempotencyRecord>, now: u64) -> Held {
         provenance: Some(Provenance::new(at(now), Arc::default())),
         payload: Some("{}".into()),
     };
-    match admit(&claim, found, at(now)) {
-        Admission::Try { held, .. } => held,
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(admit(&claim, found, at(now)), Finding::Free);
+    claim.over(found, at(now)).1
 }
 
 /// Of an attempt that began after two that were lost, with a payload and a step.

@@ -15,8 +15,8 @@
 //!                         └── lapsed
 //! ```
 //!
-//! * [`admit`] decides about a claim. Without a record it answers with a write under
-//!   [`Guard::Absent`]; if that write finds a record, call it again with the record.
+//! * [`admit`] says what a record means for a claim: a [`Finding`]. If the key is free, [`Claim::over`] makes the write that
+//!   claims it; if that write finds another record, call [`admit`] again with that.
 //! * [`Held::write`] makes the write that settles a claim. [`Held::settled`] says what to do if
 //!   that write found another record.
 //!
@@ -49,11 +49,11 @@ mod free;
 mod held;
 mod settled;
 
-pub use admit::{Admission, admit};
+pub use admit::{Finding, admit};
 pub use claim::Claim;
-pub use free::{Freed, Freeing, free};
+pub use free::{Freed, free};
 pub use held::{Held, Settlement};
-pub use settled::{Overtaken, Settled};
+pub use settled::Settled;
 
 use std::time::Duration;
 

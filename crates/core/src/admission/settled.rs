@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Held, Settlement, held_until};
+use super::{Finding, Held, Settlement, held_until};
 use crate::{
     clock::Timestamp,
-    record::{IdempotencyRecord, Json, Status},
+    record::{IdempotencyRecord, Status},
     store::Guard,
 };
 
@@ -23,35 +23,9 @@ pub enum Settled {
         /// The record.
         record: IdempotencyRecord,
     },
-    /// The lease was lost to another claim.
-    Overtaken(Overtaken),
-}
-
-/// What replaced a claim that lost its lease.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Overtaken {
-    /// A successor completed the key.
-    Completed(Option<Json>),
-    /// A successor failed permanently.
-    PermanentlyFailed {
-        /// The type of the error.
-        error_type: Option<Arc<str>>,
-    },
-    /// A successor holds the key, or has given it up for the next one.
-    InProgress {
-        /// Up to and including this instant; in the past if it was given up.
-        until: Timestamp,
-    },
-    /// A successor settled the key for another payload, so its result does not apply to ours.
-    Mismatch,
-    /// Another application claimed the key, so its record does not apply to our work.
-    Foreign {
-        /// The other application.
-        application: Arc<str>,
-    },
-    /// The key has no record, and the settlement would have deleted it anyway or has effects, which are
-    /// committed only by who holds the key.
-    Gone,
+    /// The lease was lost: this is what is there now. [`Finding::Free`] if the record is gone, and the settlement would have
+    /// deleted it anyway or has effects, which only the worker that holds the key commits.
+    Overtaken(Finding),
 }
 
 impl Held {
@@ -74,7 +48,7 @@ impl Held {
                     Settlement::Complete { .. } | Settlement::FailPermanently { .. },
                     Some(record),
                 ) => Settled::Again { guard: Guard::Absent, record },
-                _ => Settled::Overtaken(Overtaken::Gone),
+                _ => Settled::Overtaken(Finding::Free),
             };
         };
         if self.is_own_work(settlement, found) {
@@ -92,19 +66,14 @@ impl Held {
             }
         }
         if let Some(theirs) = self.claim.stranger_of(found) {
-            return Settled::Overtaken(Overtaken::Foreign { application: Arc::clone(theirs) });
+            return Settled::Overtaken(Finding::Foreign { application: Arc::clone(theirs) });
         }
         Settled::Overtaken(match found.status {
             Status::Completed | Status::PermanentlyFailed if self.claim.disagrees_with(found) => {
-                Overtaken::Mismatch
+                Finding::Mismatch
             }
-            Status::Completed => Overtaken::Completed(found.result.clone()),
-            Status::PermanentlyFailed => {
-                Overtaken::PermanentlyFailed { error_type: found.error_type.clone() }
-            }
-            Status::InProgress => {
-                Overtaken::InProgress { until: held_until(found, self.claim.clock_skew) }
-            }
+            Status::Completed | Status::PermanentlyFailed => Finding::of_final(found),
+            Status::InProgress => Finding::Held { until: held_until(found, self.claim.clock_skew) },
         })
     }
 

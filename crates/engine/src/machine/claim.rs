@@ -9,13 +9,14 @@ use super::{
     calls::PATIENCE,
     claims::{Begins, Claimed, WantedKey},
     messages::publish,
+    outcome::answer,
     record::{Handling, Stage, Wait},
     rule::{Next, RecordView},
     schedule::pause,
     settle::{failed, not_started},
 };
 use lambda_idempotency_core::{
-    admission::{Held, admit},
+    admission::{Finding, Held},
     clock::Timestamp,
     failure::Failure,
     outcome::{Completion, NotStarted, Outcome},
@@ -60,19 +61,19 @@ pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
                 None => Next::To(Stage::Ready),
             }
         }
-        Claimed::Replay(result, completion) => Next::End(replayed(view, result, completion)),
         Claimed::Unsent(stored) => {
             let (result, completion) =
                 (stored.record.result.clone(), Completion::of(&stored.record));
             let outcome = replayed(view, result, completion);
             publish(view, stored, outcome)
         }
-        Claimed::PermanentlyFailed { error_type, failed_attempts } => {
-            Next::End(Outcome::PermanentlyFailed { error_type, failed_attempts })
+        Claimed::Found(Finding::Held { until }, _) => busy(view, until),
+        Claimed::Found(Finding::Completed(result), completion) => {
+            Next::End(replayed(view, result, completion))
         }
-        Claimed::Mismatch => Next::End(Outcome::Mismatch),
-        Claimed::Busy { until } => busy(view, until),
-        Claimed::Foreign { application } => Next::End(Outcome::Foreign(view.foreign(application))),
+        Claimed::Found(finding, completion) => {
+            Next::End(answer(finding, completion, |theirs| view.foreign(theirs)))
+        }
         Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
             if view.closed.is_some() =>
         {
@@ -154,7 +155,9 @@ pub(super) fn turn(view: &mut RecordView<'_, '_>, looks: bool) -> Next {
     // it is to be processed, so the store is asked.
     let lets_pass = view.entry.given().lets_pass;
     match known {
-        Some(known) if !(lets_pass && matches!(known, Claimed::Mismatch)) => claimed(view, known),
+        Some(known) if !(lets_pass && matches!(known, Claimed::Found(Finding::Mismatch, _))) => {
+            claimed(view, known)
+        }
         _ => ask(view, key, looks),
     }
 }
@@ -197,8 +200,6 @@ fn ask(view: &mut RecordView<'_, '_>, key: Key, looks: bool) -> Next {
 /// The answer to a claim that finds this record; `None` if the claim has to be sent.
 fn judge(view: &RecordView<'_, '_>, record: &IdempotencyRecord) -> Option<Claimed> {
     let claim = view.claim_by(Owner::from_bits(0), None);
-    match Claimed::of(admit(&claim, Some(record), view.now), Some(record)) {
-        Ok(Claimed::Held(_)) | Err(_) => None,
-        Ok(claimed) => Some(claimed),
-    }
+    let claimed = Claimed::of(&claim, Some(record), view.now);
+    claimed.filter(|claimed| !matches!(claimed, Claimed::Held(_)))
 }

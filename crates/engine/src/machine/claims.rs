@@ -14,10 +14,10 @@ use super::{
     io::Carried,
 };
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settlement, admit},
+    admission::{Claim, Finding, Held, Settlement, admit},
     clock::Timestamp,
     outcome::Completion,
-    record::{IdempotencyRecord, Json},
+    record::IdempotencyRecord,
     store::{Guard, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
@@ -63,18 +63,10 @@ pub(super) enum Claimed {
     Held(Arc<Held>),
     /// The key is taken to be free, and nothing was written. Its completion is written under this guard.
     Assumed { held: Arc<Held>, guard: Box<Guard> },
-    /// The work was done.
-    Replay(Option<Json>, Option<Completion>),
     /// The work was done, and its messages may not have been sent.
     Unsent(Arc<Held>),
-    /// The work failed permanently.
-    PermanentlyFailed { error_type: Option<Arc<str>>, failed_attempts: u32 },
-    /// The key was used with another payload.
-    Mismatch,
-    /// The key is held.
-    Busy { until: Timestamp },
-    /// The key belongs to another application.
-    Foreign { application: Arc<str> },
+    /// What else is stored, and when the work was done, if it was.
+    Found(Finding, Option<Completion>),
     /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
     /// read.
     Free { seen: Option<Box<IdempotencyRecord>> },
@@ -88,24 +80,19 @@ pub(super) enum Claimed {
 }
 
 impl Claimed {
-    /// The answer, if it is known without a write; otherwise the write. The decision is about `found`.
-    #[expect(clippy::result_large_err, reason = "no error, and the usual case: not worth a box")]
+    /// The answer, if it is known without a write: `None` if the key is free.
     pub(super) fn of(
-        admission: Admission,
+        claim: &Claim,
         found: Option<&IdempotencyRecord>,
-    ) -> Result<Self, (Guard, Held)> {
-        Ok(match admission {
-            Admission::Try { guard, held } => return Err((guard, held)),
-            Admission::Won(held) => Self::Held(Arc::new(held)),
-            Admission::Unsent(held) => Self::Unsent(Arc::new(held)),
-            Admission::Replay(result) => Self::Replay(result, found.and_then(Completion::of)),
-            Admission::PermanentlyFailed { error_type, failed_attempts, .. } => {
-                Self::PermanentlyFailed { error_type, failed_attempts }
-            }
-            Admission::Mismatch => Self::Mismatch,
-            Admission::Busy { until } => Self::Busy { until },
-            Admission::Foreign { application } => Self::Foreign { application },
-        })
+        now: Timestamp,
+    ) -> Option<Self> {
+        let held = || found.map(|found| Arc::new(claim.held(found.clone())));
+        match admit(claim, found, now) {
+            Finding::Free => None,
+            Finding::Mine => held().map(Self::Held),
+            Finding::Unsent(_) => held().map(Self::Unsent),
+            finding => Some(Self::Found(finding, found.and_then(Completion::of))),
+        }
     }
 }
 
@@ -506,24 +493,20 @@ fn judge(
     now: Timestamp,
 ) -> Result<Free, ClaimAnswer> {
     let at = wanted.at;
-    match Claimed::of(admit(&wanted.claim, seen.as_ref(), now), seen.as_ref()) {
-        Ok(claimed) => Err(ClaimAnswer { at, claimed, seen }),
-        Err((guard, held)) if held.consecutive_losses() == wanted.losses => {
-            Ok(Free { guard, held, seen })
-        }
-        Err((_, held)) => {
-            let losses = held.consecutive_losses();
-            let seen = seen.map(Box::new);
-            Err(ClaimAnswer::new(
-                at,
-                if losses == 0 {
-                    Claimed::Free { seen }
-                } else {
-                    Claimed::Suspect { losses, seen }
-                },
-            ))
-        }
+    if let Some(claimed) = Claimed::of(&wanted.claim, seen.as_ref(), now) {
+        return Err(ClaimAnswer { at, claimed, seen });
     }
+    let (guard, held) = wanted.claim.over(seen.as_ref(), now);
+    let losses = held.consecutive_losses();
+    if losses == wanted.losses {
+        return Ok(Free { guard, held, seen });
+    }
+    let seen = seen.map(Box::new);
+    let claimed = match losses {
+        0 => Claimed::Free { seen },
+        losses => Claimed::Suspect { losses, seen },
+    };
+    Err(ClaimAnswer::new(at, claimed))
 }
 
 #[cfg(test)]

@@ -10,14 +10,14 @@ use super::{
     io::{Collected, HandlerEnd},
     lease::{KeptLease, Leases},
     messages::overtaken_by,
-    outcome::done,
+    outcome::{answer, done},
     record::Stage,
     rule::{Next, RecordView},
     settle::{failed, not_started, settle, settle_with, settlement_of},
 };
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
-    admission::{Overtaken, Settled, Settlement},
+    admission::{Finding, Settled, Settlement},
     clock::Timestamp,
     effects::CollectError,
     failure::Failure,
@@ -177,22 +177,19 @@ pub(super) fn lapsed(view: &mut RecordView<'_, '_>) -> Next {
 }
 
 /// The lease is lost: a running handler is dropped, and a waiting record does not start.
-fn lose(view: &mut RecordView<'_, '_>, by: Overtaken, found: Option<IdempotencyRecord>) -> Next {
+fn lose(view: &mut RecordView<'_, '_>, by: Finding, found: Option<IdempotencyRecord>) -> Next {
     let was_started = view.entry.stage() == Stage::Running;
     let since = if was_started { view.host.stop(view.at) } else { None };
     view.entry.ended(since, view.now);
     let running = since.is_some();
     let completion = found.as_ref().and_then(Completion::of);
     let outcome = match by {
-        Overtaken::Completed(result) if running => Outcome::Superseded { result, completion },
-        Overtaken::Completed(result) => Outcome::Replayed { result, completion },
-        _ if running => Outcome::Fenced,
-        Overtaken::Foreign { application } => Outcome::Foreign(view.foreign(application)),
-        Overtaken::Mismatch => Outcome::Mismatch,
-        Overtaken::InProgress { until } => Outcome::Busy { until },
-        Overtaken::PermanentlyFailed { .. } | Overtaken::Gone => {
-            Outcome::Returned(NotStarted::Lease)
+        Finding::Completed(result) | Finding::Unsent(result) if running => {
+            Outcome::Superseded { result, completion }
         }
+        _ if running => Outcome::Fenced,
+        Finding::Failed { .. } => Outcome::Returned(NotStarted::Lease),
+        by => answer(by, completion, |theirs| view.foreign(theirs)),
     };
     match view.entry.held().cloned() {
         Some(held) => overtaken_by(view, &held, found, outcome),

@@ -60,6 +60,7 @@ mod table;
 use std::{collections::VecDeque, time::Duration};
 
 use lambda_idempotency_core::{
+    admission::Finding,
     clock::Timestamp,
     outbox::SendError,
     outcome::NotStarted,
@@ -322,7 +323,8 @@ impl Machine<'_> {
     fn answered(&mut self, answers: Vec<ClaimAnswer>, present: &mut Present<'_>) {
         for ClaimAnswer { at, claimed, seen } in answers {
             // A store may leave out a result that answers nobody here.
-            let answers = !matches!(claimed, Claimed::Mismatch | Claimed::Foreign { .. });
+            let answers =
+                !matches!(claimed, Claimed::Found(Finding::Mismatch | Finding::Foreign { .. }, _));
             let seen = seen.filter(|_| answers);
             self.learn(at, seen, present);
             self.run(at, RecordEvent::Claimed(claimed), present);

@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use super::{
-    messages::publish,
-    outcome::{overtaken, recorded},
+    io::Carried,
+    messages::overtaken_by,
+    outcome::{answer, overtaken, recorded},
     rule::{Next, RecordView, Settling},
     settle::{AGAIN, give_up},
 };
 use lambda_idempotency_core::{
-    admission::{Admission, Overtaken, Settled, admit},
+    admission::{Finding, Settled, admit},
     outcome::{Completion, Outcome},
     record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind},
@@ -32,53 +33,38 @@ pub(super) fn met(
         let completion = found.as_ref().and_then(Completion::of);
         return Next::End(recorded(settling.outcome.0, completion));
     }
-    let mut unsent = None;
-    let by = match admit(&settling.held.claim, found.as_ref(), now) {
+    let finding = admit(&settling.held.claim, found.as_ref(), now);
+    match (finding, settling.outcome.0) {
         // What was in doubt may have been applied, and have been deleted since.
-        Admission::Try { guard, held }
+        (Finding::Free, outcome)
             if settling.again < AGAIN && !(settling.in_doubt && found.is_none()) =>
         {
+            let (guard, held) = settling.held.claim.over(found.as_ref(), now);
+            settling.outcome = Carried(outcome);
             settling.held = Arc::new(held);
             settling.assumed = Some(Box::new(guard));
             settling.instead = None;
             settling.again += 1;
-            return Next::Settle(settling);
+            Next::Settle(settling)
         }
-        Admission::Try { .. } | Admission::Won(_) => {
+        (Finding::Free | Finding::Mine, outcome) => {
+            settling.outcome = Carried(outcome);
             let error = StoreError::new(
                 StoreErrorKind::Contended,
                 "the record comes and goes while its completion is being inserted",
             );
-            return give_up(view, settling, error);
-        }
-        Admission::Replay(result) => Overtaken::Completed(result),
-        Admission::Unsent(stored) => {
-            let result = stored.record.result.clone();
-            unsent = Some(Arc::new(stored));
-            Overtaken::Completed(result)
+            give_up(view, settling, error)
         }
         // A next delivery need not look at the record before it runs, so this one gets the answer that a claim gets.
-        Admission::PermanentlyFailed { error_type, failed_attempts, .. } => {
-            return Next::End(Outcome::PermanentlyFailed { error_type, failed_attempts });
+        (finding @ Finding::Failed { .. }, _)
+        | (finding @ (Finding::Mismatch | Finding::Held { .. }), Outcome::Executed { .. }) => {
+            Next::End(answer(finding, None, |theirs| view.foreign(theirs)))
         }
-        Admission::Mismatch => Overtaken::Mismatch,
-        Admission::Busy { until } => Overtaken::InProgress { until },
-        Admission::Foreign { application } => Overtaken::Foreign { application },
-    };
-    let outcome = match (&by, settling.outcome.0) {
-        (Overtaken::Mismatch, Outcome::Executed { .. }) => Outcome::Mismatch,
-        (Overtaken::InProgress { until }, Outcome::Executed { .. }) => {
-            Outcome::Busy { until: *until }
+        (finding, ours) => {
+            let completion = found.as_ref().and_then(Completion::of);
+            let outcome = overtaken(finding, completion, ours, |theirs| view.foreign(theirs));
+            // The worker that completed it may have died before it sent its messages, and this delivery is acknowledged.
+            overtaken_by(view, &settling.held, found, outcome)
         }
-        (_, ours) => overtaken(by, found.as_ref().and_then(Completion::of), ours, |theirs| {
-            view.foreign(theirs)
-        }),
-    };
-    match unsent {
-        // Whoever completed it may have died before it sent them, and this delivery is acknowledged.
-        Some(stored) if matches!(outcome, Outcome::Superseded { .. }) => {
-            publish(view, stored, outcome)
-        }
-        _ => Next::End(outcome),
     }
 }

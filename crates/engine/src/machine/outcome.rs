@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::rule::Settling;
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
-    admission::{Overtaken, Settlement},
-    outcome::{Completion, Foreign, Outcome, ResultKept},
+    admission::{Finding, Settlement},
+    outcome::{Completion, Foreign, NotStarted, Outcome, ResultKept},
     store::{StoreError, StoreErrorKind},
 };
 
@@ -44,28 +44,47 @@ pub(super) fn recorded(outcome: Outcome, completion: Option<Completion>) -> Outc
     }
 }
 
-/// The delivery's outcome if a successor has taken the key over. `completion` is what its record says, `foreign` describes the application that
-/// owns the key, if it is another one.
+/// The outcome of a record whose handler was not called, because this was found under its key. `completion` is what the record
+/// says of its work, `foreign` describes another application that owns the key.
+pub(super) fn answer(
+    finding: Finding,
+    completion: Option<Completion>,
+    foreign: impl FnOnce(Arc<str>) -> Foreign,
+) -> Outcome {
+    match finding {
+        Finding::Completed(result) | Finding::Unsent(result) => {
+            Outcome::Replayed { result, completion }
+        }
+        Finding::Failed { error_type, failed_attempts, .. } => {
+            Outcome::PermanentlyFailed { error_type, failed_attempts }
+        }
+        Finding::Mismatch => Outcome::Mismatch,
+        Finding::Held { until } => Outcome::Busy { until },
+        Finding::Foreign { application } => Outcome::Foreign(foreign(application)),
+        Finding::Free | Finding::Mine => Outcome::Returned(NotStarted::Lease),
+    }
+}
+
+/// The outcome of a record that would have had the outcome `ours`, if this was found instead of its claim.
 pub(super) fn overtaken(
-    by: Overtaken,
+    by: Finding,
     completion: Option<Completion>,
     ours: Outcome,
     foreign: impl FnOnce(Arc<str>) -> Foreign,
 ) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
-        (Overtaken::Completed(result), _) => Outcome::Superseded { result, completion },
-        (Overtaken::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
+        (Finding::Completed(result) | Finding::Unsent(result), _) => {
+            Outcome::Superseded { result, completion }
+        }
+        (Finding::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
         (_, Outcome::Executed { .. }) => Outcome::Fenced,
+        (Finding::Failed { .. }, ours) => ours,
         // A successor has the key and may succeed, so our failure is not permanent.
-        (
-            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
-            Outcome::Failed { failure, failed_attempts, .. },
-        ) => Outcome::Failed { failure, failed_attempts, permanent: false },
-        (
-            Overtaken::InProgress { .. } | Overtaken::Mismatch | Overtaken::Gone,
-            Outcome::TimedOut { .. },
-        ) => Outcome::TimedOut { permanent: false },
+        (_, Outcome::Failed { failure, failed_attempts, .. }) => {
+            Outcome::Failed { failure, failed_attempts, permanent: false }
+        }
+        (_, Outcome::TimedOut { .. }) => Outcome::TimedOut { permanent: false },
         (_, ours) => ours,
     }
 }

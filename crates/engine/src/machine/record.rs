@@ -365,7 +365,7 @@ pub(super) mod testing {
     use std::{sync::Arc, time::Duration};
 
     use lambda_idempotency_core::{
-        admission::{Admission, Claim, Held, admit},
+        admission::{Claim, Held},
         clock::Timestamp,
         record::Owner,
     };
@@ -395,10 +395,7 @@ pub(super) mod testing {
 
     /// A claim that was granted for so many milliseconds.
     pub(in super::super) fn held(lease: u64) -> Arc<Held> {
-        let Admission::Try { held, .. } = admit(&claim(0, lease), None, START) else {
-            panic!("nobody has claimed it")
-        };
-        Arc::new(held)
+        Arc::new(claim(0, lease).over(None, START).1)
     }
 
     /// The number of a call, where one at a time is on its way.

@@ -294,7 +294,7 @@ mod tests {
         *,
     };
 
-    /// Admission to an invocation of 30 s, for two handlers at once.
+    /// Finding to an invocation of 30 s, for two handlers at once.
     fn starts() -> Starts {
         Starts::new(TimeBudget::new(START, after(30_000)), 2, 0)
     }

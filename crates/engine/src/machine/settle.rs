@@ -17,7 +17,7 @@ use super::{
     rule::{Next, RecordView, Settling, Written},
 };
 use lambda_idempotency_core::{
-    admission::{Held, Overtaken, Settled, Settlement},
+    admission::{Finding, Held, Settled, Settlement},
     clock::Timestamp,
     effects::{Effects, RefusalReason},
     failure::Failure,
@@ -219,7 +219,9 @@ pub(super) fn answered(
     match settling.held.settled(&settling.settlement, found.as_ref(), view.now) {
         Settled::Done => in_store(view, settling, found.map(Box::new), completion),
         // The commit had no answer, and was applied.
-        Settled::Overtaken(Overtaken::Completed(_)) if settling.is_committed(found.as_ref()) => {
+        Settled::Overtaken(Finding::Completed(_) | Finding::Unsent(_))
+            if settling.is_committed(found.as_ref()) =>
+        {
             settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
             in_store(view, settling, found.map(Box::new), completion)
         }

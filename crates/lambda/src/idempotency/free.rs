@@ -1,6 +1,9 @@
 //! [`Idempotency::free`]: the key of finished work is new again.
 
-use lambda_idempotency_core::{admission::Freed, outbox::SendError};
+use lambda_idempotency_core::{
+    admission::{Finding, Freed},
+    outbox::SendError,
+};
 use lambda_idempotency_engine::free::NotFreed;
 use serde::Serialize;
 
@@ -79,8 +82,8 @@ impl Idempotency {
         let key = key_of_payload(operation, payload)?;
         let prepared = operation.prepared()?;
         self.engine.free(&key, &prepared.policy).await.map_err(|error| match error {
-            NotFreed::Busy { until } => RunError::Busy { until },
-            NotFreed::Foreign { application } => {
+            NotFreed::Found(Finding::Held { until }) => RunError::Busy { until },
+            NotFreed::Found(Finding::Foreign { application }) => {
                 RunError::Foreign(self.engine.foreign(&prepared.name, application))
             }
             NotFreed::Store(error) => RunError::Store(error),

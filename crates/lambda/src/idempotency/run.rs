@@ -7,7 +7,7 @@ use std::{
 
 use futures_util::FutureExt as _;
 use lambda_idempotency_core::{
-    admission::Admission,
+    admission::Finding,
     clock::{BoxFuture, Timestamp},
     failure::Failure,
     outcome::Outcome,
@@ -196,18 +196,15 @@ impl Idempotency {
         let prepared = operation.prepared()?;
         let found = self.engine.look_up(&key, &prepared.policy).await;
         match found.map_err(RunError::Store)? {
-            Admission::Replay(outcome) => decoded(outcome).map(Some),
             // The work is done, whatever became of its messages.
-            Admission::Unsent(held) => decoded(held.record.result).map(Some),
-            Admission::PermanentlyFailed { error_type, .. } => {
-                Err(RunError::PermanentlyFailed { error_type })
-            }
-            Admission::Busy { until } => Err(RunError::Busy { until }),
-            Admission::Mismatch => Err(RunError::Mismatch),
-            Admission::Foreign { application } => {
+            Finding::Completed(result) | Finding::Unsent(result) => decoded(result).map(Some),
+            Finding::Failed { error_type, .. } => Err(RunError::PermanentlyFailed { error_type }),
+            Finding::Held { until } => Err(RunError::Busy { until }),
+            Finding::Mismatch => Err(RunError::Mismatch),
+            Finding::Foreign { application } => {
                 Err(RunError::Foreign(self.engine.foreign(&prepared.name, application)))
             }
-            Admission::Try { .. } | Admission::Won(_) => Ok(None),
+            Finding::Free | Finding::Mine => Ok(None),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    admission::{Claim, Finding, Held, Settled, Settlement, admit},
     clock::{Clock as _, SystemClock},
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
@@ -63,10 +63,7 @@ fn held(by: u128) -> Held {
         provenance: None,
         payload: None,
     };
-    match admit(&claim, None, now) {
-        Admission::Try { held, .. } => held,
-        other => panic!("{other:?}"),
-    }
+    claim.over(None, now).1
 }
 
 /// What the engine writes for this settlement.

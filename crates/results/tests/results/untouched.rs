@@ -4,7 +4,7 @@ use std::{num::NonZeroUsize, sync::Arc, time::Duration};
 
 use lambda_idempotency::outbox::{MemorySender, Relay};
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settlement, admit},
+    admission::{Claim, Finding, Held, Settlement, admit},
     browse::Browse,
     clock::{Clock as _, SystemClock, Timestamp},
     key::Key,
@@ -159,9 +159,8 @@ fn claim(bits: u128) -> Claim {
 /// Claims the key; a record that is there is taken over.
 async fn claims(store: &impl Store, claim: &Claim, now: Timestamp) -> Held {
     let found = get(store).await.unwrap();
-    let Admission::Try { guard, held } = admit(claim, found.as_ref(), now) else {
-        panic!("it is not free")
-    };
+    assert_eq!(admit(claim, found.as_ref(), now), Finding::Free);
+    let (guard, held) = claim.over(found.as_ref(), now);
     writes(store, guard, Some(held.record.clone())).await;
     held
 }

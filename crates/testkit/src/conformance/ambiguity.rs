@@ -1,7 +1,7 @@
 //! A write whose response was lost is repeated, or arrives twice, and is recognised.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Overtaken, Settled, Settlement, admit},
+    admission::{Finding, Settled, Settlement, admit},
     clock::Timestamp,
     store::{Guard, RecordVersion, Store, Verdict},
 };
@@ -23,7 +23,7 @@ pub async fn retried_claim_meets_its_own_token(store: &dyn Store) {
         let why = "the claim is stored, so the same write in a new call finds it";
         slot.refuses(guard, Some(&held.record), Some(&held.record), why).await;
         let found = slot.read().await;
-        assert_eq!(admit(&me, found.as_ref(), now), Admission::Won(held), "its token says so");
+        assert_eq!(admit(&me, found.as_ref(), now), Finding::Mine, "its token says so");
     }
 }
 
@@ -153,7 +153,7 @@ pub async fn completion_that_finds_nothing_is_written_under_absent(store: &dyn S
     written(verdict, "a reader of the record can delete it");
     assert_eq!(settle(&slot, &held, &complete("7"), now()).await, Settled::Done);
     let answer = attempt(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(answer, Admission::Replay(Some("7".into())), "the completion is stored");
+    assert_eq!(answer, Err(Finding::Completed(Some("7".into()))), "the completion is stored");
 }
 
 /// The same, but a successor completed the key before that write: the successor's completion is
@@ -174,7 +174,7 @@ pub async fn completion_that_finds_a_successors_is_answered_with_it(store: &dyn 
     slot.refuses(guard, Some(&record), Some(&theirs), "the first completion is final").await;
     assert_eq!(
         held.settled(&mine, Some(&theirs), now),
-        Settled::Overtaken(Overtaken::Completed(Some("\"theirs\"".into()))),
+        Settled::Overtaken(Finding::Completed(Some("\"theirs\"".into()))),
         "the successor's result is the answer"
     );
 }

@@ -1,7 +1,7 @@
 //! Claims under `Absent` and takeovers, what a claim keeps from its predecessor, and similar keys.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Settlement},
+    admission::{Finding, Settlement},
     clock::Timestamp,
     record::{Fingerprint, IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store},
@@ -59,9 +59,9 @@ pub async fn fingerprint_outlives_the_completion(store: &dyn Store) {
     let held = hold(&slot, &with("amount=1"), now()).await;
     settle(&slot, &held, &complete("1"), now()).await;
     let other = attempt(&slot, &with("amount=2"), now()).await;
-    assert_eq!(other, Admission::Mismatch, "the key was used with another payload");
+    assert_eq!(other, Err(Finding::Mismatch), "the key was used with another payload");
     let same = attempt(&slot, &with("amount=1"), now()).await;
-    assert_eq!(same, Admission::Replay(Some("1".into())), "the same payload is replayed");
+    assert_eq!(same, Err(Finding::Completed(Some("1".into()))), "the same payload is replayed");
 }
 
 /// A key belongs to the application that claimed it for as long as its record is valid: another
@@ -73,7 +73,7 @@ pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Stor
         claim.application = Some(name.into());
         claim
     };
-    let foreign = Admission::Foreign { application: "billing".into() };
+    let foreign = Err(Finding::Foreign { application: "billing".into() });
     let held = hold(&slot, &of("billing"), now()).await;
     let other = attempt(&slot, &of("shipping"), now().plus(secs(120))).await;
     assert_eq!(other, foreign, "an expired claim of another application is not taken over");
@@ -83,7 +83,7 @@ pub async fn another_application_is_refused_and_changes_nothing(store: &dyn Stor
     assert_eq!(other, foreign, "another application's completion is not replayed");
     slot.holds(done.as_ref(), "a refused claim changes nothing").await;
     let same = attempt(&slot, &of("billing"), now()).await;
-    assert_eq!(same, Admission::Replay(Some("1".into())), "its own application is answered");
+    assert_eq!(same, Err(Finding::Completed(Some("1".into()))), "its own application is answered");
 }
 
 /// A permanent failure is the answer to every later delivery, with all its fields, until it
@@ -98,7 +98,7 @@ pub async fn permanent_failure_is_the_answer_until_it_expires(store: &dyn Store)
     let error_type = Some("Declined".into());
     assert_eq!(
         answer,
-        Admission::PermanentlyFailed { result: Some("{}".into()), error_type, failed_attempts: 1 }
+        Err(Finding::Failed { result: Some("{}".into()), error_type, failed_attempts: 1 })
     );
     let later = now().plus(secs(7200));
     let anew = hold(&slot, &claim(token(), later), later).await;
@@ -200,14 +200,18 @@ pub async fn at_its_last_instant_it_still_counts(store: &dyn Store) {
     let until = held.claim.lease_until.plus(held.claim.clock_skew);
     for at in [held.claim.lease_until, until] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
-        assert_eq!(answer, Admission::Busy { until }, "the lease holds at its last instant");
+        assert_eq!(answer, Err(Finding::Held { until }), "the lease holds at its last instant");
     }
     let settled_at = now();
     settle(&slot, &held, &complete("1"), settled_at).await;
     let last = settled_at.plus(held.claim.retention);
     for at in [last, last.plus(held.claim.clock_skew)] {
         let answer = attempt(&slot, &claim(token(), at), at).await;
-        assert_eq!(answer, Admission::Replay(Some("1".into())), "the completion has not expired");
+        assert_eq!(
+            answer,
+            Err(Finding::Completed(Some("1".into()))),
+            "the completion has not expired"
+        );
     }
 }
 
@@ -218,7 +222,11 @@ pub async fn record_without_a_lease_is_locked_until_it_expires(store: &dyn Store
     let slot = Slot::with(store, &foreign).await;
     let early = attempt(&slot, &claim(token(), now()), now()).await;
     let until = foreign.expires_at.plus(secs(1));
-    assert_eq!(early, Admission::Busy { until }, "a claim without a lease holds until it expires");
+    assert_eq!(
+        early,
+        Err(Finding::Held { until }),
+        "a claim without a lease holds until it expires"
+    );
     let late = until.plus(secs(1));
     let held = hold(&slot, &claim(token(), late), late).await;
     assert_eq!(held.lost_attempts(), 1, "one lost attempt");

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use lambda_idempotency_core::{
-    admission::{Admission, Settled, Settlement},
+    admission::{Finding, Settled, Settlement},
     key::Key,
     record::IdempotencyRecord,
     store::{Guard, RecordVersion, Store, Verdict, Write},
@@ -58,8 +58,8 @@ pub async fn claims_through_the_protocol_have_one_winner(store: &dyn Store) {
         let now = now();
         let claims: Vec<_> = (0..24).map(|_| claim(token(), now)).collect();
         let answers = join_all(claims.iter().map(|claim| attempt(&slot, claim, now))).await;
-        let won = answers.iter().filter(|answer| matches!(answer, Admission::Won(_))).count();
-        let busy = answers.iter().filter(|a| matches!(a, Admission::Busy { .. })).count();
+        let won = answers.iter().filter(|answer| answer.is_ok()).count();
+        let busy = answers.iter().filter(|a| matches!(a, Err(Finding::Held { .. }))).count();
         assert_eq!((won, busy), (1, 23), "one claim is granted, the others are busy: {answers:?}");
     }
 }
@@ -154,7 +154,7 @@ pub async fn every_failure_under_contention_is_counted(store: &dyn Store) {
     let worker = || async move {
         let now = now();
         for _ in 0..10_000 {
-            let Admission::Won(held) = attempt(slot, &claim(token(), now), now).await else {
+            let Ok(held) = attempt(slot, &claim(token(), now), now).await else {
                 tokio::task::yield_now().await;
                 continue;
             };

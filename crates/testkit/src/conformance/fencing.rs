@@ -1,7 +1,7 @@
 //! A worker that lost its key cannot change the record.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Freed, Freeing, Held, Overtaken, Settled, Settlement, admit, free},
+    admission::{Finding, Freed, Held, Settled, Settlement, admit, free},
     store::{Guard, Store},
 };
 
@@ -43,7 +43,7 @@ pub async fn late_settlements_change_nothing(store: &dyn Store) {
     for late in [complete("\"late\""), permanent, release(), undo, decline, stop, renew] {
         let settled = settle(&slot, &first, &late, now()).await;
         assert!(
-            matches!(settled, Settled::Overtaken(Overtaken::InProgress { .. })),
+            matches!(settled, Settled::Overtaken(Finding::Held { .. })),
             "{late:?} learns that a successor has the key; got {settled:?}"
         );
         slot.holds(Some(&second.record), "the successor's record is untouched").await;
@@ -71,15 +71,14 @@ pub async fn stale_takeover_cannot_reopen_a_completed_key(store: &dyn Store) {
     let held = hold(&slot, &claim(token(), early), early).await;
     let late = held.claim.lease_until.plus(secs(5));
     let me = claim(token(), late);
-    let Admission::Try { guard, held: mine } = admit(&me, Some(&held.record), late) else {
-        panic!("the lease has expired")
-    };
+    assert_eq!(admit(&me, Some(&held.record), late), Finding::Free, "the lease has expired");
+    let (guard, mine) = me.over(Some(&held.record), late);
     assert_eq!(settle(&slot, &held, &complete("1"), late).await, Settled::Done);
     let done = slot.read().await;
     let why = "the record that the takeover read was replaced";
     slot.refuses(guard, Some(&mine.record), done.as_ref(), why).await;
     let answer = admit(&me, done.as_ref(), late);
-    assert_eq!(answer, Admission::Replay(Some("1".into())), "the completion is the answer");
+    assert_eq!(answer, Finding::Completed(Some("1".into())), "the completion is the answer");
 }
 
 /// The successor settles as if it were the first owner. A settlement that comes after that is answered with its result.
@@ -90,12 +89,12 @@ pub async fn successor_settles_undisturbed(store: &dyn Store) {
     assert_eq!(settled, Settled::Done, "the owner completes");
     let result = Some("\"second\"".into());
     let later = attempt(&slot, &claim(token(), now()), now()).await;
-    assert_eq!(later, Admission::Replay(result.clone()), "its result is the answer");
+    assert_eq!(later, Err(Finding::Completed(result.clone())), "its result is the answer");
     let permanent = Settlement::FailPermanently { result: None, error_type: "Late".into() };
     for late in [complete("\"first\""), permanent, release(), Settlement::Undo, Settlement::Decline]
     {
         let settled = settle(&slot, &first, &late, now()).await;
-        let expected = Settled::Overtaken(Overtaken::Completed(result.clone()));
+        let expected = Settled::Overtaken(Finding::Completed(result.clone()));
         assert_eq!(settled, expected, "a late settlement gets the successor's result");
     }
 }
@@ -107,9 +106,10 @@ pub async fn settled_is_final_for_its_own_owner(store: &dyn Store) {
         result: Some("{}".into()),
         error_type: text.into(),
     };
-    let failed = Overtaken::PermanentlyFailed { error_type: Some("Declined".into()) };
+    let (result, error_type) = (Some("{}".into()), Some("Declined".into()));
+    let failed = Finding::Failed { result, error_type, failed_attempts: 1 };
     for (first, answer, other) in [
-        (complete("1"), Overtaken::Completed(Some("1".into())), fails("Late")),
+        (complete("1"), Finding::Completed(Some("1".into())), fails("Late")),
         (fails("Declined"), failed, complete("1")),
     ] {
         let slot = Slot::fresh(store);
@@ -161,8 +161,8 @@ pub async fn late_freeing_cannot_delete_the_successors_completion(store: &dyn St
     let first = hold(&slot, &claim(token(), now()), now()).await;
     assert_eq!(settle(&slot, &first, &complete("\"first\""), now()).await, Settled::Done);
     let found = slot.read().await;
-    let Freeing::Delete { guard, was: Freed::Completed } = free(found.as_ref(), secs(1), now())
-    else {
+    let me = claim(token(), now());
+    let Ok(Some((guard, Freed::Completed))) = free(&me, found.as_ref(), now()) else {
         panic!("a completed key can be freed: {found:?}")
     };
     slot.accepts(guard.clone(), None, "the record that was read is deleted").await;

@@ -1,7 +1,7 @@
 //! The smallest engine: follows the decisions of `admission`, one key at a time.
 
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Held, Settled, Settlement, admit},
+    admission::{Claim, Finding, Held, Settled, Settlement, admit},
     clock::Timestamp,
     record::Owner,
     store::Verdict,
@@ -23,18 +23,25 @@ pub(super) fn claim(owner: Owner, now: Timestamp) -> Claim {
     }
 }
 
-/// Claims until there is an answer other than [`Admission::Try`].
-pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Admission {
+/// Claims until the key is held, or there is an answer other than [`Finding::Free`].
+pub(super) async fn attempt(
+    slot: &Slot<'_>,
+    claim: &Claim,
+    now: Timestamp,
+) -> Result<Held, Finding> {
     let mut seen = None;
     for _ in 0..100 {
         match admit(claim, seen.as_ref(), now) {
-            Admission::Try { guard, held } => match slot.write(guard, Some(&held.record)).await {
-                Verdict::Written => return Admission::Won(held),
-                Verdict::Found(there) => seen = there,
-                Verdict::EffectRefused(refused) => panic!("a claim has no effects: {refused}"),
-                Verdict::Unknown(error) => panic!("a claim failed: {}", explain(&error)),
-            },
-            answer => return answer,
+            Finding::Free => {
+                let (guard, held) = claim.over(seen.as_ref(), now);
+                match slot.write(guard, Some(&held.record)).await {
+                    Verdict::Written => return Ok(held),
+                    Verdict::Found(there) => seen = there,
+                    Verdict::EffectRefused(refused) => panic!("a claim has no effects: {refused}"),
+                    Verdict::Unknown(error) => panic!("a claim failed: {}", explain(&error)),
+                }
+            }
+            finding => return Err(finding),
         }
     }
     panic!("in 100 rounds the store returned a record and then refused a guard that names it")
@@ -43,7 +50,7 @@ pub(super) async fn attempt(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> A
 /// Claims a key that must be free.
 pub(super) async fn hold(slot: &Slot<'_>, claim: &Claim, now: Timestamp) -> Held {
     match attempt(slot, claim, now).await {
-        Admission::Won(held) => held,
+        Ok(held) => held,
         answer => panic!("the key is free, so the claim is granted; got {answer:?}"),
     }
 }

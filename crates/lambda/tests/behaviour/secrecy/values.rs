@@ -10,7 +10,7 @@ use lambda_idempotency::{
     },
 };
 use lambda_idempotency_core::{
-    admission::{Admission, Claim, Settlement, admit},
+    admission::{Claim, Settlement, admit},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
     store::{Guard, RecordVersion, Store, Verdict, Write},
 };
@@ -100,7 +100,7 @@ async fn stored_records_and_answers_of_stores() {
         provenance: None,
         payload: Some(json()),
     };
-    let Admission::Try { held, .. } = admit(&claim, None, Timestamp::EPOCH) else { panic!() };
+    let (_, held) = claim.over(None, Timestamp::EPOCH);
     let complete = Settlement::Complete { result: Some(json()), outbox: Some(json()) };
     captured.debug(&Settlement::FailPermanently { result: Some(json()), error_type: "E".into() });
     for found in [None, Some(&record), Some(&sent)] {
@@ -117,7 +117,7 @@ async fn stored_records_and_answers_of_stores() {
         captured.debug(&store.write(std::slice::from_ref(&write), Timestamp::EPOCH).await);
     }
     captured.debug(&(Verdict::Found(Some(record)), store.history(), store));
-    captured.assert_silent("Overtaken|Replay|Found|Unknown|MemoryStore|charge#");
+    captured.assert_silent("Overtaken|Completed|Found|Unknown|MemoryStore|charge#");
 }
 
 #[test]
