@@ -261,7 +261,7 @@ impl Drop for Server {
     }
 }
 
-/// What the log says then.
+/// The words of the log then.
 const TAKEN: &str = "Address already in use";
 
 fn log_in(directory: &Path) -> String {

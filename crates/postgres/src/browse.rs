@@ -46,7 +46,7 @@ impl PostgresStore {
             page.add(key(row).map_err(corrupt)?, decode(row).map(Some).map_err(corrupt))?;
         }
         // There may be others behind the limit, and those that had no room are.
-        let of_limit = rows.first().map_or(0, found);
+        let of_limit = rows.first().map_or(0, |row| counted(row, row.len().saturating_sub(1)));
         let has_next = of_limit == most || u64::try_from(rows.len()).is_ok_and(|n| n < of_limit);
         Ok(page.until_last_key(has_next))
     }
@@ -73,22 +73,20 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         let statement = Statement::new(&*self.statements.count, vec![]);
         let rows = self.ask("count", statement, &budget).await?;
-        Ok(rows.first().map_or(0, counted))
+        Ok(rows.first().map_or(0, |row| counted(row, 0)))
     }
 }
 
-/// The number in the first column.
-pub(crate) fn counted(row: &Row) -> u64 {
-    number_in(row, 0)
-}
-
-/// How many rows a page had before its bytes were counted.
-fn found(row: &Row) -> u64 {
-    number_in(row, row.len().saturating_sub(1))
-}
-
-fn number_in(row: &Row, column: usize) -> u64 {
+/// The number in this column.
+pub(crate) fn counted(row: &Row, column: usize) -> u64 {
     row.try_get::<_, i64>(column).ok().and_then(|count| u64::try_from(count).ok()).unwrap_or(0)
+}
+
+/// The answer to the caller, with an error for a failure.
+fn told<'a, T>(
+    call: impl Future<Output = Result<T, Failure>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(async move { call.await.map_err(|failure| failure.report(false)) })
 }
 
 impl Browse for PostgresStore {
@@ -98,10 +96,7 @@ impl Browse for PostgresStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let page = self.page_after(&self.statements.page, after, limit, call_deadline).await;
-            page.map_err(|failure| failure.report(false))
-        })
+        told(self.page_after(&self.statements.page, after, limit, call_deadline))
     }
 
     fn left<'a>(
@@ -111,15 +106,12 @@ impl Browse for PostgresStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let [messages, work] = &self.statements.left;
-            let statement = match left {
-                Left::Messages => messages,
-                Left::Work => work,
-            };
-            let page = self.page_after(statement, after, limit, call_deadline).await;
-            page.map_err(|failure| failure.report(false))
-        })
+        let [messages, work] = &self.statements.left;
+        let statement = match left {
+            Left::Messages => messages,
+            Left::Work => work,
+        };
+        told(self.page_after(statement, after, limit, call_deadline))
     }
 
     fn mark_sent<'a>(
@@ -139,9 +131,7 @@ impl Browse for PostgresStore {
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
-        Box::pin(async move {
-            self.count_all(call_deadline).await.map_err(|failure| failure.report(false))
-        })
+        told(self.count_all(call_deadline))
     }
 }
 

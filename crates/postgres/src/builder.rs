@@ -151,7 +151,7 @@ impl PostgresStoreBuilder {
         self
     }
 
-    /// The certificates to trust, in PEM, instead of those of the system. Those do not contain the certificates
+    /// The certificates to trust, in PEM, instead of those of the system, which do not contain the certificates
     /// of [Amazon RDS][rds]; of its proxies they do.
     ///
     /// [rds]: https://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/UsingWithRDS.SSL.html
@@ -170,7 +170,7 @@ impl PostgresStoreBuilder {
     }
 
     /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default: the
-    /// `connect_timeout` of the URL, in seconds, or else 1 s. Of several hosts each may take so long to answer, or its share of what the
+    /// `connect_timeout` of the URL, in seconds, or else 1 s. Each of several hosts may take so long to answer, or its share of what the
     /// call has left. Waiting while [all connections](Self::max_connections) are in use does not count.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);

@@ -27,7 +27,7 @@ impl PostgresStore {
     /// Connects to the server and checks that it can keep idempotency records: it accepts the login, is PostgreSQL
     /// 13 or later, has a database with the encoding `UTF8`, and the table with all its columns, which the role may write and
     /// from which no row security hides anything, its primary key, and a session that may write, and does not forget what it has confirmed (`fsync` and `synchronous_commit` are on, and neither the table nor a partition
-    /// of it is `UNLOGGED`). What may pass is tried again for up to five seconds.
+    /// of it is `UNLOGGED`). A failure that may pass is tried again for up to five seconds.
     ///
     /// Call it once, before the runtime starts: then a function that cannot work does not start. Without it the
     /// first calls report the same, except that the server may forget.
@@ -49,7 +49,7 @@ impl PostgresStore {
         let budget = budget(&self.config, call_deadline);
         let asked = self.ask("ask", Statement::new(TIME, vec![]), &budget).await;
         let rows = asked.map_err(|failure| failure.report(false))?;
-        let millis = rows.first().map_or(0, counted);
+        let millis = rows.first().map_or(0, |row| counted(row, 0));
         Ok(Timestamp::from_millis(millis))
     }
 

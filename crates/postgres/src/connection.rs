@@ -9,7 +9,6 @@
 
 use std::{
     borrow::Cow,
-    fmt,
     future::{Future, poll_fn},
     io,
     pin::{Pin, pin},
@@ -82,7 +81,7 @@ impl<'s> Statement<'s> {
     }
 }
 
-/// What the server answered to a transaction.
+/// The server's answers to a transaction.
 pub(crate) struct Answers {
     pub(crate) begin: Result<Access, Error>,
     /// For each statement what it did, in order.
@@ -91,7 +90,7 @@ pub(crate) struct Answers {
     pub(crate) end: Result<(), Error>,
 }
 
-/// What the session may do, as it said when the transaction began.
+/// The access that the session has, as it said when the transaction began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
     ReadWrite,
@@ -99,7 +98,7 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
-/// What a statement did.
+/// The effect of a statement.
 pub(crate) struct Ran {
     pub(crate) rows: Vec<Row>,
     /// How many rows it changed or returned.
@@ -188,7 +187,7 @@ async fn begun(client: &Client, begin: &str) -> Result<Access, Error> {
     Ok(if answers.iter().any(is_on) { Access::ReadOnly } else { Access::ReadWrite })
 }
 
-/// What became of the first of these statements, and of the others. The server does not say which of them has failed.
+/// The outcome of the first of these statements, and that of the others. The server does not say which of them has failed.
 async fn first_of(client: &Client, text: &str) -> Result<Result<(), Error>, Error> {
     let answers = client.simple_query_raw(text).await?;
     let mut answers = pin!(answers);
@@ -315,7 +314,7 @@ impl Pool {
 
     /// An idle connection.
     ///
-    /// One that was idle for long may be dead without anybody having said so: a frozen process answers no keep-alives, and
+    /// A connection that was idle for long may be dead without anybody having said so: a frozen process answers no keep-alives, and
     /// networks forget idle connections. It is closed.
     pub(crate) fn idle(&self, config: &Config) -> Option<Connection> {
         while let Some(Idle { mut connection, since }) = self.pop() {
@@ -448,7 +447,7 @@ impl Target {
     }
 }
 
-/// What the server says of the encoding of the database, on each new connection.
+/// The name by which the server tells the encoding of the database, on each new connection.
 const ENCODING: &str = "server_encoding";
 
 type Opened<S> = Result<(Client, tokio_postgres::Connection<Socket, S>), Error>;
@@ -472,12 +471,6 @@ where
         message?;
     }
     Ok(())
-}
-
-impl fmt::Debug for Pool {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Pool").finish_non_exhaustive()
-    }
 }
 
 /// Makes TLS connections. The server's certificate and its name are always checked.
@@ -512,7 +505,7 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
-/// What an encrypted connection can do.
+/// The abilities of an encrypted connection.
 trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}

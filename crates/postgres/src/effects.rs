@@ -90,7 +90,7 @@ impl PostgresEffects {
     /// Adds a statement.
     ///
     /// # Errors
-    /// It cannot be an effect. What was added before stays.
+    /// It cannot be an effect. Statements that were added before stay.
     pub fn add(&mut self, statement: PostgresStatement) -> Result<(), PostgresEffectError> {
         if let Some(word) = of_transactions(statement.text()) {
             return Err(PostgresEffectError::OfTransaction(word));
@@ -145,8 +145,8 @@ impl fmt::Debug for PostgresEffects {
 /// another: `$1::uuid`, `$2::jsonb`, `$3::timestamptz`.
 ///
 /// The statements of a record have 16 MB of values together, and reach tables of the same database with the role of the store.
-/// Those that end the transaction are refused, and so are `PREPARE` and `COPY`; none may be on the table of idempotency records. What
-/// they leave on the connection (settings, locks, temporary tables) is removed after the transaction. A constraint that is violated,
+/// Statements that end the transaction are refused, and so are `PREPARE` and `COPY`; none may be on the table of idempotency records.
+/// Settings, locks and temporary tables that they leave on the connection are removed after the transaction. A constraint that is violated,
 /// and an exception that a function raises, are conditions that did not hold. One whose error may pass (`40001`, raised by a
 /// function) is tried once more. Deadlocks, conflicts of transactions, locked rows, also with `NOWAIT`, and a server without
 /// resources are no failure of the handler: the transaction is sent again until the deadline.
@@ -159,7 +159,7 @@ pub struct PostgresStatement {
 impl PostgresStatement {
     /// A statement without values. Values belong into [`bind`](Self::bind), never into the text.
     ///
-    /// What it returns (`RETURNING`, `SELECT`) is counted for [`expect_rows`](Self::expect_rows), and not read.
+    /// Rows that it returns (`RETURNING`, `SELECT`) are counted for [`expect_rows`](Self::expect_rows), and not read.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), values: Vec::new(), rows: None }
@@ -286,17 +286,10 @@ values! {
     &[u8] => Bytes
 }
 
-/// Its type only.
+/// Its type only, as the server names it.
 impl fmt::Debug for PostgresValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Bool(_) => "boolean",
-            Self::Integer(_) => "integer",
-            Self::BigInt(_) => "bigint",
-            Self::Double(_) => "double precision",
-            Self::Text(_) => "text",
-            Self::Bytes(_) => "bytea",
-        })
+        f.write_str(self.parameter().1.name())
     }
 }
 
@@ -337,12 +330,12 @@ fn begun(mut text: &str) -> &str {
     }
 }
 
-/// What follows a comment to the end of its line.
+/// The text behind a comment to the end of its line.
 fn after_line(text: &str) -> &str {
     text.split_once(['\n', '\r']).map_or("", |(_, rest)| rest)
 }
 
-/// What follows a comment that has begun. Comments of PostgreSQL may contain others.
+/// The text behind a comment that has begun. Comments of PostgreSQL may contain others.
 fn after_comment(mut text: &str) -> &str {
     let mut depth = 1_usize;
     while depth > 0 {
@@ -362,7 +355,7 @@ fn after_comment(mut text: &str) -> &str {
     text
 }
 
-/// The highest placeholder of this text: 2 where it has `$2` and none after it. What is quoted and what is a comment has none.
+/// The highest placeholder of this text: 2 where it has `$2` and none after it. Quoted text and comments have none.
 fn highest_placeholder(text: &str) -> usize {
     let mut rest = text;
     let mut highest = 0;
@@ -399,7 +392,7 @@ fn highest_placeholder(text: &str) -> usize {
     highest
 }
 
-/// What follows a text in quotes. Two quotes are one of the text.
+/// The text behind one in quotes. Two quotes are one of the text.
 fn after_quote(text: &str, quote: char, has_escapes: bool) -> &str {
     let mut chars = text.char_indices().peekable();
     while let Some((at, char)) = chars.next() {
@@ -412,7 +405,7 @@ fn after_quote(text: &str, quote: char, has_escapes: bool) -> &str {
     ""
 }
 
-/// What follows a text between dollar signs, as in `$$text$$` and `$tag$text$tag$`, after the first of them.
+/// The text behind one between dollar signs, as in `$$text$$` and `$tag$text$tag$`, after the first of them.
 fn after_dollars(text: &str) -> &str {
     let is_tag = |tag: &&str| tag.chars().all(|c| c.is_alphanumeric() || c == '_');
     let Some((tag, body)) = text.split_once('$').filter(|(tag, _)| is_tag(tag)) else {
@@ -486,7 +479,7 @@ mod tests {
         assert_eq!(error, PostgresEffectError::TooManyValues { values: MOST_VALUES + 1 });
         let secret = PostgresStatement::new("s3cr3t").bind("s3cr3t").bind(None::<i64>);
         let shown = format!("{secret:?} {:?}", secret.values());
-        assert!(!shown.contains("s3cr3t") && shown.contains("[text, bigint]"), "{shown}");
+        assert!(!shown.contains("s3cr3t") && shown.contains("[text, int8]"), "{shown}");
         effects.add(secret).unwrap();
         assert!(!format!("{effects:?}").contains("s3cr3t"), "{effects:?}");
     }

@@ -18,12 +18,12 @@ use tokio_postgres::{
 
 use crate::{config::Config, item::Corrupt};
 
-/// What is done. Errors name it.
+/// The operation that errors name.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing<'a> {
     pub(crate) config: &'a Config,
     pub(crate) purpose: Purpose,
-    /// What was done, as a verb: `write to`.
+    /// The operation, as a verb: `write to`.
     pub(crate) operation: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl fmt::Display for Doing<'_> {
 /// A failed request, and whether another may succeed.
 pub(crate) type Failure = retry::RequestFailure<Scope>;
 
-/// What a failure is about.
+/// The subject of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Scope {
     #[default]
@@ -234,7 +234,7 @@ pub(crate) enum Cause {
 
 /// Finds out why the server gave up an effect: by the severity, and by what the server says of the statement.
 ///
-/// What ends the connection is not the statement's: an administrator has ended the session, or the server ends. Each SQLSTATE
+/// An error that ends the connection is not the statement's: an administrator has ended the session, or the server ends. Each SQLSTATE
 /// may also be raised by a function, and the routine of the server that reports it tells the difference.
 pub(crate) fn cause(said: &DbError) -> Cause {
     let by_itself = matches!(said.routine(), None | Some("ProcessInterrupts" | "DeadLockReport"));

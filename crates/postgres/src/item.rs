@@ -6,7 +6,7 @@
 //! Most columns of a batch are the same in all rows, and so are all columns of a single row. A parameter is therefore one
 //! value for all rows, or else an array.
 
-use std::{borrow::Cow, collections::HashMap, error::Error, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, error::Error};
 
 use bytes::BytesMut;
 use lambda_idempotency_core::{
@@ -98,36 +98,48 @@ pub(crate) fn is_there(row: &Row) -> bool {
 pub(crate) struct Corrupt {
     /// The column at fault.
     pub(crate) column: &'static str,
-    /// What is wrong with it; never its value.
+    /// Its problem; never its value.
     pub(crate) problem: &'static str,
 }
 
 /// Reads a row: the key, then [`COLUMNS`].
 pub(crate) fn decode(row: &Row) -> Result<IdempotencyRecord, Corrupt> {
-    let mut read = Reader { row, columns: COLUMNS.iter(), next: 0 };
-    let status = match read.text()?.as_deref() {
+    let text = |name| column::<&str>(row, name, "is not text");
+    let number = |name| column::<i64>(row, name, "is not a bigint");
+    let token = |name| -> Result<_, Corrupt> {
+        Ok(column::<Token>(row, name, "is not a uuid")?.map(|Token(owner)| owner))
+    };
+    let instant = |name| -> Result<_, Corrupt> {
+        Ok(number(name)?.map(|millis| Timestamp::from_millis(millis.cast_unsigned())))
+    };
+    let count = |name| {
+        let unfit = |_| corrupt(name, "is negative, or too large for a count");
+        u32::try_from(number(name)?.unwrap_or(0)).map_err(unfit)
+    };
+    let status = match text("status")? {
         Some("INPROGRESS") => Status::InProgress,
         Some("COMPLETED") => Status::Completed,
         Some("FAILED") => Status::PermanentlyFailed,
         _ => return Err(corrupt("status", "is not INPROGRESS, COMPLETED or FAILED")),
     };
     let mut record = IdempotencyRecord::new(status, Timestamp::EPOCH);
-    record.owner = read.token()?;
-    record.last_owner = read.token()?;
-    record.failed_attempts = read.count()?;
-    record.lost_attempts = read.count()?;
-    record.consecutive_losses = read.count()?;
-    record.fence = read.number()?.unwrap_or(0).cast_unsigned();
-    record.lease_until = read.instant()?;
-    record.expires_at = read.instant()?.ok_or_else(|| corrupt("expires_at", "is missing"))?;
-    record.fingerprint = read.text()?.map(Fingerprint::new);
-    record.result = read.text()?.map(Into::into);
-    record.steps = read.text()?.map(Into::into);
-    record.outbox = read.text()?.map(Into::into);
-    record.payload = read.text()?.map(Into::into);
-    record.error_type = read.text()?;
-    record.application = read.text()?;
-    record.provenance = read.text()?.as_deref().and_then(Provenance::from_json);
+    record.owner = token("owner")?;
+    record.last_owner = token("last_owner")?;
+    record.failed_attempts = count("failed_attempts")?;
+    record.lost_attempts = count("lost_attempts")?;
+    record.consecutive_losses = count("consecutive_losses")?;
+    record.fence = number("fence")?.unwrap_or(0).cast_unsigned();
+    record.lease_until = instant("lease_until")?;
+    record.expires_at =
+        instant("expires_at")?.ok_or_else(|| corrupt("expires_at", "is missing"))?;
+    record.fingerprint = text("fingerprint")?.map(Fingerprint::new);
+    record.result = text("result")?.map(Into::into);
+    record.steps = text("steps")?.map(Into::into);
+    record.outbox = text("outbox")?.map(Into::into);
+    record.payload = text("payload")?.map(Into::into);
+    record.error_type = text("error_type")?.map(Into::into);
+    record.application = text("application")?.map(Into::into);
+    record.provenance = text("provenance")?.and_then(Provenance::from_json);
     Ok(record)
 }
 
@@ -135,41 +147,15 @@ const fn corrupt(column: &'static str, problem: &'static str) -> Corrupt {
     Corrupt { column, problem }
 }
 
-/// Reads the columns of a row one after the other.
-struct Reader<'r> {
+/// A column of a row, behind the key.
+fn column<'r, T: FromSql<'r>>(
     row: &'r Row,
-    columns: std::slice::Iter<'static, (&'static str, &'static str)>,
-    next: usize,
-}
-
-impl<'r> Reader<'r> {
-    fn take<T: FromSql<'r>>(&mut self, problem: &'static str) -> Result<Option<T>, Corrupt> {
-        let column = self.columns.next().map_or("?", |(name, _)| name);
-        self.next = self.next.saturating_add(1);
-        self.row.try_get(self.next).map_err(|_| corrupt(column, problem))
-    }
-
-    fn text(&mut self) -> Result<Option<Arc<str>>, Corrupt> {
-        Ok(self.take::<&str>("is not text")?.map(Arc::from))
-    }
-
-    fn token(&mut self) -> Result<Option<Owner>, Corrupt> {
-        Ok(self.take::<Token>("is not a uuid")?.map(|Token(owner)| owner))
-    }
-
-    fn number(&mut self) -> Result<Option<i64>, Corrupt> {
-        self.take("is not a bigint")
-    }
-
-    fn instant(&mut self) -> Result<Option<Timestamp>, Corrupt> {
-        Ok(self.number()?.map(|millis| Timestamp::from_millis(millis.cast_unsigned())))
-    }
-
-    fn count(&mut self) -> Result<u32, Corrupt> {
-        let column = self.columns.as_slice().first().map_or("?", |(name, _)| name);
-        let number = self.number()?.unwrap_or(0);
-        u32::try_from(number).map_err(|_| corrupt(column, "is negative, or too large for a count"))
-    }
+    name: &'static str,
+    problem: &'static str,
+) -> Result<Option<T>, Corrupt> {
+    let position = COLUMNS.iter().position(|(column, _)| *column == name);
+    let position = position.map_or(usize::MAX, |position| position.saturating_add(1));
+    row.try_get(position).map_err(|_| corrupt(name, problem))
 }
 
 /// How a status is stored: the words that all stores of this library use.

@@ -55,7 +55,7 @@
 //! ## RDS Proxy
 //!
 //! It has not been tested. It gives a connection of the server to another client after each transaction, unless it has
-//! *pinned* it to a client. Of what [AWS says][pinning] that pins connections of PostgreSQL:
+//! *pinned* it to a client. [AWS says][pinning] that these pin connections of PostgreSQL:
 //!
 //! | it pins | this store |
 //! |---|---|
@@ -75,8 +75,8 @@
 //!
 //! ## Aurora DSQL
 //!
-//! It is not supported, and [`build`](PostgresStoreBuilder::build) refuses its endpoints. What this store sends, and what
-//! AWS documents:
+//! It is not supported, and [`build`](PostgresStoreBuilder::build) refuses its endpoints. The first column
+//! has what this store sends, the second what AWS documents:
 //!
 //! | this store | Aurora DSQL |
 //! |---|---|
@@ -110,7 +110,7 @@
 //!
 //! * **All writes of a call** are one transaction of a statement with arrays for each kind of write, up to 1,000 writes in
 //!   it, and all its messages are sent at once: one round trip. It answers with the records of the keys that were to be new and
-//!   are not. Where another guard fails, the records are read in a second one. What is the same in all rows is sent once.
+//!   are not. Where another guard fails, the records are read in a second one. A value that is the same in all rows is sent once.
 //! * **The planner is told** to find each key by the index (`SET LOCAL enable_seqscan = off`, and for batches
 //!   `enable_hashjoin` and `enable_mergejoin`). It would read all of a table that is new or small for each batch.
 //! * **A completion changes no index**, if it expires in the same nine minutes as its claim: the index that sweeping reads has
@@ -130,7 +130,7 @@
 //! * **A server that cannot serve now** (it starts, ends, is read-only since a failover, has no connection left): the
 //!   request is sent again, with pauses that double from 25 ms to 400 ms, until the deadline of the call.
 //! * **Connections** are opened when they are needed, at most four, of which
-//!   [one is kept for completions](PostgresStoreBuilder::max_connections). Nothing reads them between calls. One that was idle
+//!   [one is kept for completions](PostgresStoreBuilder::max_connections). Nothing reads them between calls. A connection that was idle
 //!   for 50 seconds is replaced, since a frozen process does not learn that it was closed.
 //!
 //! # Connections

@@ -9,6 +9,7 @@ use lambda_idempotency_core::{
 use tokio_postgres::Row;
 
 use crate::{
+    config::Config,
     connection::Statement,
     error::{self, Doing, Failure},
     item::{decode, key, keys},
@@ -21,6 +22,21 @@ use crate::{
 const MOST: usize = 1000;
 
 type Answer = Result<Option<IdempotencyRecord>, Failure>;
+
+/// Records by their keys, each of which may not be one.
+pub(crate) type Records = HashMap<String, Result<IdempotencyRecord, Failure>>;
+
+pub(crate) fn records<'r>(
+    config: &Config,
+    rows: impl Iterator<Item = &'r Row>,
+) -> Result<Records, Failure> {
+    let corrupt = |problem| error::corrupt(config, problem);
+    let record = |row| {
+        let key = key(row).map_err(corrupt)?;
+        Ok((key.as_str().to_owned(), decode(row).map_err(corrupt)))
+    };
+    rows.map(record).collect()
+}
 
 impl PostgresStore {
     /// Reads each key. The answers are in the order of `wanted`.
@@ -54,20 +70,11 @@ impl PostgresStore {
         wanted.iter().map(|key| answer(key).map_err(|failure| failure.report(false))).collect()
     }
 
-    async fn read_chunk(
-        &self,
-        chunk: &[&Key],
-        budget: &Budget<'_>,
-    ) -> Result<HashMap<String, Result<IdempotencyRecord, Failure>>, Failure> {
+    async fn read_chunk(&self, chunk: &[&Key], budget: &Budget<'_>) -> Result<Records, Failure> {
         let parameters = vec![keys(chunk.iter().map(|key| key.as_str()))];
         let statement = Statement::new(&*self.statements.read, parameters);
         let rows = self.ask_with("read", MANY, statement, budget).await?;
-        let corrupt = |problem| error::corrupt(&self.config, problem);
-        let record = |row| {
-            let key = key(row).map_err(corrupt)?;
-            Ok((key.as_str().to_owned(), decode(row).map_err(corrupt)))
-        };
-        rows.iter().map(record).collect()
+        records(&self.config, rows.iter())
     }
 
     /// Sends a statement until it is answered, or the budget ends.

@@ -11,7 +11,7 @@ use crate::{
     store::PostgresStore,
 };
 
-/// The migrations, in order. Each can be applied again. One that was released is never changed.
+/// The migrations, in order. Each can be applied again, and is never changed once it was released.
 const MIGRATIONS: [&str; 2] =
     [include_str!("migrations/0001_records.sql"), include_str!("migrations/0002_unfinished.sql")];
 

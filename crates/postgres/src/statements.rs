@@ -28,10 +28,10 @@ use crate::{
     item::{COLUMNS, Source, rows},
 };
 
-/// What a transaction with a single key sets for the planner, which knows little of a table that is new or growing: an index
+/// Settings for the planner of a transaction with a single key, which knows little of a table that is new or growing: an index
 /// finds the key.
 pub(crate) const ONE: &str = "; SET LOCAL enable_seqscan = off";
-/// What a transaction with several keys sets: an index finds each key, in their order. Without it, a batch reads all
+/// The same for several keys: an index finds each key, in their order. Without it, a batch reads all
 /// of a table that has less than about a hundred records for each of its keys.
 pub(crate) const MANY: &str = "; SET LOCAL enable_seqscan = off; SET LOCAL enable_hashjoin = off; \
      SET LOCAL enable_mergejoin = off";

@@ -165,17 +165,29 @@ fn begin(config: &Config, limit: Duration, planning: &str) -> String {
     )
 }
 
-/// What became of the transaction. It was rolled back if one of its statements failed.
-fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
-    let Answers { begin, statements, end } = answers;
-    match &begin {
-        Ok(Access::ReadWrite) => {}
-        Ok(Access::ReadOnly) => return Err(read_only(doing)),
+/// Whether a transaction that may write was begun. Where the server refused that, the statements may have been applied one by
+/// one; where nothing is known of it, they may be if its end was sent with them.
+fn has_begun(
+    doing: Doing<'_>,
+    begin: &Result<Access, Error>,
+    statements: &[Result<Ran, Error>],
+    with_end: bool,
+) -> Result<(), Failure> {
+    match begin {
+        Ok(Access::ReadWrite) => Ok(()),
+        Ok(Access::ReadOnly) => Err(read_only(doing)),
         Err(error) => {
-            // Without a transaction, the statements may have been applied one by one.
-            return Err(begin_failure(doing, error).with_doubt(!nothing_was_written(&statements)));
+            let may_be = with_end || error.as_db_error().is_some();
+            let in_doubt = may_be && !nothing_was_written(statements);
+            Err(begin_failure(doing, error).with_doubt(in_doubt))
         }
     }
+}
+
+/// The outcome of the transaction, which was rolled back if one of its statements failed.
+fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
+    let Answers { begin, statements, end } = answers;
+    has_begun(doing, &begin, &statements, true)?;
     let mut rows = Vec::with_capacity(statements.len());
     for answer in statements {
         rows.push(answer.map_err(|error| failure(doing, &error))?.rows);
@@ -185,7 +197,7 @@ fn judge(doing: Doing<'_>, answers: Answers) -> Result<Rows, Failure> {
 }
 
 /// Whether the server refused every statement, or is read-only.
-pub(crate) fn nothing_was_written(statements: &[Result<Ran, Error>]) -> bool {
+fn nothing_was_written(statements: &[Result<Ran, Error>]) -> bool {
     let is_refused = |answer: &Result<_, Error>| {
         answer.as_ref().is_err_and(|error| error.as_db_error().is_some())
     };
@@ -214,7 +226,7 @@ const CLEAN: &str = "BEGIN; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; 
      DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
      EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$";
 
-/// What is to become of the transaction.
+/// The end that a transaction is to have.
 enum Prepared {
     /// Everything was done, and can be committed.
     Ready(Done),
@@ -293,15 +305,7 @@ impl PostgresStore {
                 return Err(self.pool.unanswered(failure, lease.waited, limits));
             }
         };
-        match &begin {
-            Ok(Access::ReadWrite) => {}
-            Ok(Access::ReadOnly) => return Err(read_only(doing)),
-            Err(error) => {
-                // Without a transaction, the statements may have been applied one by one.
-                let in_doubt = error.as_db_error().is_some() && !nothing_was_written(&answers);
-                return Err(begin_failure(doing, error).with_doubt(in_doubt));
-            }
-        }
+        has_begun(doing, &begin, &answers, false)?;
         let of_effects = answers.split_off(own.min(answers.len()));
         let mut rows = Vec::with_capacity(own);
         for answer in answers {

@@ -13,7 +13,7 @@ use crate::config::PostgresConfigError;
 /// After how long without a word the server is asked whether it is there, how often, and how many times.
 const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(10), Duration::from_secs(5), 3);
 
-/// What a URL says.
+/// The parts of a URL.
 pub(crate) struct Url {
     pub(crate) server: Config,
     /// Whether to encrypt.

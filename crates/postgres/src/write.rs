@@ -22,6 +22,7 @@ use crate::{
     error::{self, Doing, Failure, Scope},
     guard::guard_values,
     item::{self, Columns, keys, text, values},
+    read::records,
     retry::{Budget, backoff, budget, fit},
     statements::{Change, MANY, ONE},
     store::PostgresStore,
@@ -39,10 +40,10 @@ const OPERATION: &str = "write to";
 /// The state of a call.
 type Rounds<'w> = retry::Rounds<Member<'w>, Scope>;
 
-/// What there is in place of what was to be written, or why it could not be read.
+/// The record that is there in place of the one that was to be written, or why it could not be read.
 type Found = Result<Option<IdempotencyRecord>, Failure>;
 
-/// What a transaction did: it wrote all keys but these.
+/// The keys that a transaction did not write. It wrote all others.
 #[derive(Default)]
 pub(crate) struct Done {
     /// The guard failed, and this is there.
@@ -128,33 +129,18 @@ impl PostgresStore {
         if unread.is_empty() {
             return Ok(done);
         }
-        let mut read = self.read_found(doing, &unread, budget).await;
-        for key in unread {
-            let found = match &mut read {
-                Ok(found) => found.remove(&key).unwrap_or(Ok(None)),
-                Err(failure) => Err(failure.clone().with_doubt(false)),
-            };
-            done.found.insert(key, found);
-        }
-        Ok(done)
-    }
-
-    /// Reads the records of these keys, in a transaction of its own.
-    async fn read_found(
-        &self,
-        doing: Doing<'_>,
-        unread: &[String],
-        budget: &Budget<'_>,
-    ) -> Result<HashMap<String, Found>, Failure> {
         let parameters = vec![keys(unread.iter().map(String::as_str))];
         let read = [Statement::new(&*self.statements.read, parameters)];
-        let rows = self.transaction(doing, MANY, &read, budget).await?;
-        let corrupt = |problem| error::corrupt(&self.config, problem);
-        let found = rows.iter().flatten().map(|row| {
-            let key = item::key(row).map_err(corrupt)?;
-            Ok((key.as_str().to_owned(), item::decode(row).map(Some).map_err(corrupt)))
-        });
-        found.collect()
+        let rows = self.transaction(doing, MANY, &read, budget).await;
+        let mut read = rows.and_then(|rows| records(&self.config, rows.iter().flatten()));
+        for key in &unread {
+            let found = match &mut read {
+                Ok(found) => found.remove(key).transpose(),
+                Err(failure) => Err(failure.clone().with_doubt(false)),
+            };
+            done.found.insert(key.clone(), found);
+        }
+        Ok(done)
     }
 
     /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
@@ -185,7 +171,7 @@ impl PostgresStore {
         if !inserts.are_empty() {
             statements.push(change(Change::Insert, inserts));
         }
-        // Others rarely want the rows of an owner. Those who take over the same rows meet, and find what the first of them did.
+        // Others rarely want the rows of an owner. Takeovers of the same rows meet, and find what the first of them did.
         let of_owner = guarded.iter().all(|member| matches!(member.write.guard, Guard::OwnedBy(_)));
         let in_one = updates.are_empty() || deletes.are_empty();
         if guarded.len() > 1 && !(of_owner && in_one) {
@@ -202,7 +188,7 @@ impl PostgresStore {
     }
 }
 
-/// What a transaction of these writes is for, and so is the one that reads what they found.
+/// The purpose of a transaction of these writes, and of the one that reads what they found.
 fn purpose(parcel: &[Member<'_>]) -> Purpose {
     if !parcel.iter().all(|member| member.write.is_claim()) {
         return Purpose::Settle;
@@ -325,7 +311,7 @@ fn parcels(mut members: Vec<Member<'_>>) -> Vec<Vec<Member<'_>>> {
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
     pending: PendingWrite<'w>,
-    /// What is applied with it, in a transaction of its own.
+    /// The effects that are applied with it, in a transaction of its own.
     pub(crate) effects: Option<&'w PostgresEffects>,
     /// Bytes to send.
     pub(crate) size: usize,
@@ -346,7 +332,7 @@ pub(crate) struct GivenUp {
     pub(crate) code: String,
 }
 
-/// What a write is to the database.
+/// The kind of a write, for the database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verb {
     Insert,

@@ -44,7 +44,7 @@ struct Position {
     names: Vec<String>,
 }
 
-/// What one step of a scan returned.
+/// The answer to one step of a scan.
 struct Step {
     servers: u64,
     process: u64,
@@ -149,8 +149,9 @@ impl RedisStore {
         unread: &[&str],
         after: Option<&Cursor>,
         limit: NonZeroUsize,
-        budget: &Budget<'_>,
+        call_deadline: Timestamp,
     ) -> Result<Page, Failure> {
+        let budget = &budget(&self.config, call_deadline);
         let position = match after {
             None => Position::default(),
             Some(cursor) => Position::read(cursor.as_str()).ok_or_else(error::other_cursor)?,
@@ -172,7 +173,7 @@ impl RedisStore {
             }
         }
         if let Some(next) = &mut next {
-            // Those that had no room, or no time.
+            // They had no room, or no time.
             names.append(&mut next.names);
             next.names = names;
         }
@@ -245,6 +246,13 @@ fn has_no_time(failure: &Failure) -> bool {
     failure.kind() == StoreErrorKind::Unavailable
 }
 
+/// The answer to the caller, with an error for a failure.
+fn told<'a, T>(
+    call: impl Future<Output = Result<T, Failure>> + Send + 'a,
+) -> BoxFuture<'a, Result<T, StoreError>> {
+    Box::pin(async move { call.await.map_err(|failure| failure.report(false)) })
+}
+
 impl Browse for RedisStore {
     fn page<'a>(
         &'a self,
@@ -252,11 +260,7 @@ impl Browse for RedisStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let budget = budget(&self.config, call_deadline);
-            let page = self.page_without(Left::unread(None), after, limit, &budget).await;
-            page.map_err(|failure| failure.report(false))
-        })
+        told(self.page_without(Left::unread(None), after, limit, call_deadline))
     }
 
     fn left<'a>(
@@ -266,11 +270,7 @@ impl Browse for RedisStore {
         limit: NonZeroUsize,
         call_deadline: Timestamp,
     ) -> BoxFuture<'a, Result<Page, StoreError>> {
-        Box::pin(async move {
-            let budget = budget(&self.config, call_deadline);
-            let page = self.page_without(Left::unread(Some(left)), after, limit, &budget).await;
-            page.map_err(|failure| failure.report(false))
-        })
+        told(self.page_without(Left::unread(Some(left)), after, limit, call_deadline))
     }
 
     fn mark_sent<'a>(
@@ -292,12 +292,11 @@ impl Browse for RedisStore {
     }
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
-        Box::pin(async move {
+        told(async move {
             let budget = budget(&self.config, call_deadline);
             let (mut count, mut position) = (0u64, Position::default());
             loop {
-                let names = self.names(position, usize::MAX, &budget).await;
-                let (names, next) = names.map_err(|failure| failure.report(false))?;
+                let (names, next) = self.names(position, usize::MAX, &budget).await?;
                 count = count.saturating_add(u64::try_from(names.len()).unwrap_or(u64::MAX));
                 let Some(next) = next else { return Ok(count) };
                 position = next;

@@ -19,7 +19,7 @@ use crate::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// How much longer the server keeps a record than it counts.
 const EXPIRY_MARGIN: Duration = Duration::from_secs(600);
-/// What the names of records in the server begin with.
+/// The beginning of the names of records in the server.
 const PREFIX: &str = "idempotency:";
 /// The environment variable that holds the URL.
 const VARIABLE: &str = "IDEMPOTENCY_STORE";
@@ -111,7 +111,7 @@ impl RedisStoreBuilder {
         }
     }
 
-    /// What the names of records in the server begin with. Default `idempotency:`. Stores with different prefixes
+    /// The beginning of the names of records in the server. Default `idempotency:`. Stores with different prefixes
     /// share no records.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.prefix = prefix.into();

@@ -18,7 +18,7 @@ const START: Duration = Duration::from_secs(5);
 impl RedisStore {
     /// Connects to each primary and checks that it can keep idempotency records: it accepts the login, is not a
     /// replica, has version 7 or later, does not evict keys, and has no clock that is further ahead than
-    /// [`expiry_margin`](crate::RedisStoreBuilder::expiry_margin). What may pass is tried again for up to five seconds.
+    /// [`expiry_margin`](crate::RedisStoreBuilder::expiry_margin). A failure that may pass is tried again for up to five seconds.
     ///
     /// Call it once, before the runtime starts: then a function that cannot work does not start. Without it the first
     /// calls report the same.

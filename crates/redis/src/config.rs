@@ -75,7 +75,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// Who logs in. It has no `Debug`, because it holds a password.
+/// The user and the password. It has no `Debug`, because it holds a password.
 #[derive(Clone, Default)]
 pub(crate) struct Login {
     pub(crate) user: Option<String>,

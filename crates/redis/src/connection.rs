@@ -52,7 +52,7 @@ pub(crate) struct Link {
     driver: Together<()>,
     /// No new request is to use it.
     left: Arc<AtomicBool>,
-    /// What the server said of itself.
+    /// The server's words about itself.
     pub(crate) facts: Facts,
 }
 

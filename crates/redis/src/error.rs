@@ -15,7 +15,7 @@ use crate::{config::Address, item::Corrupt};
 /// A failed request, and whether another may succeed.
 pub(crate) type Failure = retry::RequestFailure<First>;
 
-/// What to do before a request is sent again.
+/// The step before a request is sent again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum First {
     #[default]

@@ -4,7 +4,7 @@ use lambda_idempotency_core::{record::Status, store::Guard};
 
 use crate::item::{head, status};
 
-/// What the stored record has to begin with; nothing if there may be none.
+/// The beginning that the stored record has to have; nothing if there may be none.
 pub(crate) fn beginning(guard: &Guard) -> String {
     match guard {
         Guard::Absent => String::new(),

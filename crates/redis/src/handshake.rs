@@ -19,7 +19,7 @@ const OLDEST: u32 = 7;
 /// A clock may be ahead by so much, however short the margin for expiry is. Clocks that are synchronised differ by less.
 const CLOCKS_DIFFER: Duration = Duration::from_secs(1);
 
-/// What the server said of itself.
+/// The server's words about itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Facts {
     /// Whether it is one of a cluster; `None` if it may not say.
@@ -72,7 +72,7 @@ pub(crate) fn facts(
     let info = match next() {
         Ok(Value::BulkString(info)) => String::from_utf8_lossy(&info).into_owned(),
         Ok(_) => return Err(error::unreadable(at)),
-        // Who insists needs no permission for it.
+        // With `allow_eviction` no permission for it is needed.
         Err(_) if config.allow_eviction => return Ok(Facts::default()),
         Err(failure) => return Err(failure),
     };
@@ -150,19 +150,30 @@ mod tests {
         assert_eq!(said(&cluster, |b| b).unwrap(), Facts { cluster: Some(true), process: 255 });
         let replica = cluster.replace("master", "slave");
         assert_eq!(said(&replica, |b| b).unwrap().cluster, Some(true), "it knows the primaries");
+        for version in ["7.2.4", "8.4.0", "10.0.0"] {
+            said(&GOOD.replace("7.0.15", version), |b| b).unwrap();
+        }
     }
 
+    /// It is too old, may evict records, or is a replica, which may be promoted.
     #[test]
-    fn a_server_that_may_evict_is_refused_unless_somebody_insists() {
-        for policy in ["volatile-lru", "allkeys-lru", "volatile-ttl", "allkeys-random"] {
-            let info = GOOD.replace("noeviction", policy);
-            let error = said(&info, |b| b).unwrap_err();
-            assert_eq!(error.kind(), StoreErrorKind::Misconfigured);
-            let text = error.report(false).to_string();
-            assert!(text.contains(policy) && text.contains("noeviction"), "{text}");
-            said(&info, RedisStoreBuilder::allow_eviction).unwrap();
+    fn a_server_that_cannot_keep_them_is_refused() {
+        for (has, other, may_pass, said_of) in [
+            ("7.0.15", "6.2.14", false, "has version 6.2.14"),
+            ("7.0.15", "", false, "needs Redis 7"),
+            ("noeviction", "volatile-lru", false, "is volatile-lru"),
+            ("noeviction", "allkeys-random", false, "Set it to noeviction"),
+            ("maxmemory_policy", "other", false, "is unknown"),
+            ("master", "slave", true, "is a replica"),
+        ] {
+            let info = GOOD.replace(has, other);
+            let failure = said(&info, |b| b).unwrap_err();
+            assert_eq!(failure.retry, may_pass, "{other}");
+            let text = failure.report(false).to_string();
+            assert!(text.contains(said_of), "{text}");
+            let insists = said(&info, RedisStoreBuilder::allow_eviction).is_ok();
+            assert_eq!(insists, text.contains("evict"), "{text}");
         }
-        said(&GOOD.replace("maxmemory_policy", "other"), |b| b).unwrap_err();
     }
 
     /// It would remove records while they count.
@@ -184,22 +195,5 @@ mod tests {
         said(&at(601), |b| b.expiry_margin(Duration::from_secs(601))).unwrap();
         said(&at(1), |b| b.expiry_margin(Duration::ZERO)).unwrap();
         said(&at(2), |b| b.expiry_margin(Duration::ZERO)).unwrap_err();
-    }
-
-    #[test]
-    fn a_replica_is_not_written_to() {
-        let error = said(&GOOD.replace("master", "slave"), |b| b).unwrap_err();
-        assert!(error.retry, "it may be promoted, or its name may be given to another");
-    }
-
-    #[test]
-    fn a_server_without_flags_of_scripts_is_refused() {
-        for version in ["6.2.14", "5.0.0", ""] {
-            let error = said(&GOOD.replace("7.0.15", version), |b| b).unwrap_err();
-            assert!(!error.retry, "{version}");
-        }
-        for version in ["7.2.4", "8.4.0", "10.0.0"] {
-            said(&GOOD.replace("7.0.15", version), |b| b).unwrap();
-        }
     }
 }

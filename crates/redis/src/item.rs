@@ -16,7 +16,7 @@ use std::{borrow::Cow, fmt::Write as _, time::Duration};
 use lambda_idempotency_core::{
     clock::Timestamp,
     record::{Fingerprint, IdempotencyRecord, Owner, Provenance, Status},
-    store::RecordVersion,
+    store::{Extent, Guard, RecordVersion, Write},
 };
 
 /// The end of the year 9999. The server computes with instants, and refuses those that are near its limit.
@@ -24,8 +24,8 @@ const LAST: Timestamp = Timestamp::from_millis(253_402_300_799_999);
 
 const ABSENT: &str = "-";
 
-/// The fields beside the [provenance](PROVENANCE), which a record of this version replaces.
-pub(crate) const FIELDS: [&str; 11] = [
+/// The fields of a record. The last one may have more than this version reads.
+const FIELDS: [&str; 12] = [
     "fence",
     "failed_attempts",
     "lost_attempts",
@@ -37,18 +37,33 @@ pub(crate) const FIELDS: [&str; 11] = [
     "payload",
     "error_type",
     "application",
+    "provenance",
 ];
 
-/// The field of which another version may have stored more than this one reads.
-pub(crate) const PROVENANCE: &str = "provenance";
+/// The fields that a write changes beside the first line. It leaves the provenance of its claim.
+pub(crate) fn changed(write: &Write) -> &'static [&'static str] {
+    let Some(record) = &write.record else { return &[] };
+    match (write.extent(), FIELDS.split_last()) {
+        (Extent::Lease, _) if record.steps.is_some() => &["steps"],
+        (Extent::Lease, _) => &[],
+        (Extent::Outbox, _) => &["outbox"],
+        (Extent::Record, Some((_, others)))
+            if record.provenance.is_some() && !write.is_claim() && write.guard != Guard::Absent =>
+        {
+            others
+        }
+        (Extent::Record, _) => &FIELDS,
+    }
+}
 
-/// What is stored for a record, with its provenance if that is not there already.
-pub(crate) fn encode(record: &IdempotencyRecord, with_provenance: bool) -> String {
+/// The text that is stored for a record, with these of its fields.
+pub(crate) fn encode(record: &IdempotencyRecord, fields: &[&str]) -> String {
     let mut text = head(&RecordVersion::of(record));
     let mut field = |name: &str, value: &str| {
         // Writing to a string does not fail.
         let _ = writeln!(text, "{name} {} {value}", value.len());
     };
+    let provenance = record.provenance.as_ref().map(Provenance::to_json);
     let count = |count: u64| (count > 0).then(|| Cow::Owned(count.to_string()));
     let values = [
         count(record.fence),
@@ -62,14 +77,12 @@ pub(crate) fn encode(record: &IdempotencyRecord, with_provenance: bool) -> Strin
         borrowed(record.payload.as_deref()),
         borrowed(record.error_type.as_deref()),
         borrowed(record.application.as_deref()),
+        provenance.map(Cow::Owned),
     ];
-    for (name, value) in FIELDS.iter().zip(values) {
+    for (name, value) in FIELDS.iter().zip(values).filter(|(name, _)| fields.contains(name)) {
         if let Some(value) = value {
             field(name, &value);
         }
-    }
-    if let Some(provenance) = record.provenance.as_ref().filter(|_| with_provenance) {
-        field(PROVENANCE, &provenance.to_json());
     }
     text
 }
@@ -111,7 +124,7 @@ pub(crate) fn millis(at: Timestamp) -> String {
 pub(crate) struct Corrupt {
     /// The name of the field at fault.
     pub(crate) field: &'static str,
-    /// What is wrong with it; never its value.
+    /// Its problem; never its value.
     pub(crate) problem: &'static str,
 }
 
@@ -200,7 +213,7 @@ mod tests {
     fn a_record_without_anything_optional_is_one_line() {
         let record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(4_000_000_000));
         let text = "COMPLETED - - - 4000000000000\n";
-        assert_eq!(encode(&record, true), text);
+        assert_eq!(encode(&record, &FIELDS), text);
         assert_eq!(decode(text.as_bytes()), Ok(record));
     }
 
@@ -215,7 +228,7 @@ mod tests {
         let text = format!(
             "INPROGRESS {OWNER} - 1700000060000 1700086400000\nfence 13 1700000000000\nresult 8 {{\"a\":\n1}}\n"
         );
-        assert_eq!(encode(&record, true), text);
+        assert_eq!(encode(&record, &FIELDS), text);
         assert_eq!(decode(text.as_bytes()), Ok(record));
     }
 

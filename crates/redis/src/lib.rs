@@ -61,7 +61,7 @@
 //!
 //! # Permissions
 //!
-//! Those of [`COMMANDS`], on the keys `idempotency:*`. A test runs the store with a user who has no others.
+//! The rights of [`COMMANDS`], on the keys `idempotency:*`. A test runs the store with a user who has no others.
 //!
 //! # How it writes
 //!

@@ -1,4 +1,4 @@
-//! What the server runs: `SET .. NX GET` for a claim of a new key, and scripts for other writes and for reads.
+//! The commands that the server runs: `SET .. NX GET` for a claim of a new key, and scripts for other writes and for reads.
 //!
 //! A script is atomic, it has one key, and its text never changes, so a cluster and a server that restarts know it by
 //! the same hash. Each connection loads the scripts before anything else (see [`connection`](crate::connection)).
@@ -13,14 +13,12 @@
 
 use redis::Cmd;
 
-use crate::item::FIELDS;
-
-/// What the record has to begin with, the new record, and when the server may remove it; without the latter two, the
-/// record is deleted. Answers 1, or the record that was found instead, or nothing if there is none.
+/// Its arguments: the beginning of the record, the new record, when the server may remove it, and the fields that the new one has or
+/// lacks; without these, the record is deleted. Answers 1, or the record that was found instead, or nothing if there is none.
 ///
 /// No beginning means that there may be no record: the range ends at -1 then, and is all of what is there.
 ///
-/// Only the beginning of a record is read unless it differs, or [keeps](keep) the rest.
+/// Only the beginning of a record is read unless it differs, or [keeps](KEEP) the rest.
 ///
 /// A record is replaced, and never deleted first: while its slot moves to another server, a script that has deleted
 /// its key may not make it again, and ends there.
@@ -41,20 +39,16 @@ return 1
 const REPLACE: &str = "
 local function rest() return '' end";
 
-/// Any other write leaves the fields as they are stored that this version does not know, and the provenance unless that is
-/// named: another version may have written more.
-fn keep() -> String {
-    let names = FIELDS.map(|name| format!("{name} = true")).join(", ");
-    format!(
-        "
+/// Any other write leaves the fields as they are stored that it does not name: another version may have written them.
+const KEEP: &str = "
 local function rest()
-  local names = {{{names}}}
-  names[ARGV[4] or ''] = true
+  local names = {}
+  for n = 4, #ARGV do
+    names[ARGV[n]] = true
+  end
   local kept = without(redis.call('GET', KEYS[1]) or '', names) or ''
   return string.sub(kept, (string.find(kept, '\\n', 1, true) or 0) + 1)
-end"
-    )
-}
+end";
 
 const READ: &str = "#!lua flags=allow-oom
 return redis.call('GET', KEYS[1])
@@ -93,7 +87,7 @@ end
 return without(text, names) or text
 ";
 
-/// What the record has to begin with, and the field to remove. The rest of its text stays as it is, and so does its removal.
+/// Its arguments: the beginning of the record, and the field to remove. The rest of its text stays as it is, and so does its removal.
 const FORGET: &str = "
 local text = redis.call('GET', KEYS[1])
 if not text or string.sub(text, 1, #ARGV[1]) ~= ARGV[1] then
@@ -143,7 +137,7 @@ impl Scripts {
     pub(crate) fn new() -> Self {
         Self {
             claim: Script::new(format!("#!lua{REPLACE}{WRITE}")),
-            settle: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{}{WRITE}", keep())),
+            settle: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{KEEP}{WRITE}")),
             read: Script::new(READ.to_owned()),
             peek: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{PEEK}")),
             forget: Script::new(format!("#!lua flags=allow-oom{WITHOUT}{FORGET}")),

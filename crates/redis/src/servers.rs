@@ -244,7 +244,7 @@ impl Servers {
         replies.into_iter().map(|(_, reply)| reply).collect()
     }
 
-    /// Divides the requests among the servers. Those for which there is no server are answered.
+    /// Divides the requests among the servers. A request for which there is no server is answered.
     async fn parcels(
         &self,
         requests: Vec<Request>,

@@ -14,7 +14,7 @@ use crate::{
     config::{Address, Config},
     error::{self, First, is_redirection},
     guard::beginning,
-    item::{PROVENANCE, decode, encode, removal},
+    item::{changed, decode, encode, removal},
     retry::{backoff, budget, fit},
     servers::{Reply, Request},
     store::RedisStore,
@@ -85,7 +85,7 @@ fn take<'w>(rounds: &mut Rounds<'w>, config: &Config, mut member: Member<'w>, re
     }
 }
 
-/// What is there, for a claim that was refused because the server has no memory left.
+/// The record that is there, for a claim that was refused because the server has no memory left.
 fn looked<'w>(
     rounds: &mut Rounds<'w>,
     config: &Config,
@@ -109,7 +109,7 @@ fn found<'w>(rounds: &mut Rounds<'w>, member: &Member<'w>, found: IdempotencyRec
 /// One write of a call, from the first attempt to its verdict.
 pub(crate) struct Member<'w> {
     pending: PendingWrite<'w>,
-    /// What to store; `None` deletes.
+    /// The text to store; `None` deletes.
     text: Option<String>,
     /// Which request is next.
     pub(crate) next: Next,
@@ -122,7 +122,7 @@ pub(crate) struct Member<'w> {
 pub(crate) enum Next {
     /// The write.
     Write,
-    /// A claim was refused, because the server has no memory left. What it would have met is read, which needs none: a
+    /// A claim was refused, because the server has no memory left. The record that it would have met is read, which needs none: a
     /// duplicate can be answered from it.
     Look,
 }
@@ -134,15 +134,13 @@ impl<'w> Member<'w> {
         if write.effects.is_some() {
             return Err(StoreError::without_effects(write));
         }
-        // That of the claim is stored.
-        let with_provenance = write.is_claim() || write.guard == Guard::Absent;
-        let text = write.record.as_ref().map(|record| encode(record, with_provenance));
-        let fits = fit(config, text.as_ref().map_or(0, String::len));
-        fits.map_err(|failure| failure.report(false))?;
+        let text = write.record.as_ref().map(|record| encode(record, changed(write)));
+        let size = write.record.as_ref().map_or(0, IdempotencyRecord::text_bytes);
+        fit(config, size).map_err(|failure| failure.report(false))?;
         Ok(Self { pending, text, next: Next::Write, go_to: None })
     }
 
-    /// What to send.
+    /// The command to send.
     pub(crate) fn request(&mut self, config: &Config) -> Request {
         let name = config.name(&self.write.key);
         let guard = self.write.guard.clone();
@@ -168,13 +166,8 @@ impl<'w> Member<'w> {
                 command.arg(beginning(&guard));
                 if let Some((text, removal)) = record {
                     command.arg(text).arg(removal.as_millis());
-                    let has_provenance = self
-                        .write
-                        .record
-                        .as_ref()
-                        .is_some_and(|record| record.provenance.is_some());
-                    if settles && !has_provenance {
-                        command.arg(PROVENANCE);
+                    if settles {
+                        command.arg(changed(self.write));
                     }
                 }
             }

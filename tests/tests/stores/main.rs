@@ -22,6 +22,5 @@ mod servers;
 mod support;
 
 mod deaths;
-mod loops;
 mod start;
 mod transactions;

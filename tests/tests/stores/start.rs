@@ -4,7 +4,7 @@ use lambda_idempotency_tests::events::{batch_of, order};
 
 use crate::support::{World, orders};
 
-/// What the function writes before it ends, if its variables are these.
+/// The last lines of a function whose variables are these.
 async fn last_words(store: &str, table: &str) -> String {
     let function = orders().env("IDEMPOTENCY_TABLE", table).env("IDEMPOTENCY_STORE", store);
     let world = World::of(function).await;
@@ -46,7 +46,7 @@ async fn a_store_that_is_not_named_in_a_known_way_is_refused_with_its_remedy() {
     }
 }
 
-/// What else a URL may say wrongly: a file that is not there, a store that this one only looks like. Nothing listens at
+/// Other mistakes of a URL: a file that is not there, a store that this one only looks like. Nothing listens at
 /// the ports.
 #[tokio::test]
 async fn a_store_that_cannot_be_used_is_named_with_its_remedy() {

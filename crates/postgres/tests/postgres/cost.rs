@@ -1,4 +1,4 @@
-//! What the server has to do for a batch, by its own counts.
+//! The work of the server for a batch, by its own counts.
 
 use std::{sync::Arc, time::Duration};
 
@@ -27,18 +27,22 @@ async fn counted(server: &Server) -> (Counts, String, PostgresStore) {
     (counts, table, store)
 }
 
-/// What the server counts for the table. It says so at the end of a connection.
-async fn count(counts: &Counts, table: &str, column: &str, at_least: i64) -> i64 {
-    let question = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = '{table}'");
+/// A count of the server, which it writes at the end of a connection.
+async fn count(counts: &Counts, question: &str, at_least: i64) -> i64 {
     for _ in 0..2400 {
-        if let Some(count) = counts.ask(&question).await
+        if let Some(count) = counts.ask(question).await
             && count >= at_least
         {
             return count;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("the server counts fewer than {at_least} of {column}");
+    panic!("the server counts fewer than {at_least}: {question}");
+}
+
+/// Asks for a count of the table.
+fn of_table(table: &str, column: &str) -> String {
+    format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = '{table}'")
 }
 
 fn names(most: usize) -> Vec<String> {
@@ -74,9 +78,9 @@ async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
     let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
     assert!(store.read(&keys, in_secs(30)).await.iter().all(|read| matches!(read, Ok(Some(_)))));
     drop(store);
-    assert_eq!(count(&counts, &table, "n_tup_upd", 300).await, 300);
-    assert_eq!(count(&counts, &table, "n_tup_hot_upd", 1).await, 300);
-    let whole = count(&counts, &table, "seq_scan", 0).await;
+    assert_eq!(count(&counts, &of_table(&table, "n_tup_upd"), 300).await, 300);
+    assert_eq!(count(&counts, &of_table(&table, "n_tup_hot_upd"), 1).await, 300);
+    let whole = count(&counts, &of_table(&table, "seq_scan"), 0).await;
     // Making its three indexes reads the table, which is empty then.
     assert_eq!(whole, 3, "scans of the whole table");
 }
@@ -187,16 +191,8 @@ async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
     let read = format!(
         "SELECT idx_tup_read FROM pg_stat_user_indexes WHERE indexrelname = '{table}_unfinished'"
     );
-    let mut found = None;
-    for _ in 0..2400 {
-        found = counts.ask(&read).await;
-        if found.is_some_and(|found| found > 0) {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
     // Four of each sweep.
-    assert_eq!(found, Some(8));
+    assert_eq!(count(&counts, &read, 1).await, 8);
     // Making its three indexes reads the table, which is empty then.
-    assert_eq!(count(&counts, &table, "seq_scan", 0).await, 3);
+    assert_eq!(count(&counts, &of_table(&table, "seq_scan"), 0).await, 3);
 }

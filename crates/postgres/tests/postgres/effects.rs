@@ -17,18 +17,8 @@ use lambda_idempotency_testkit::{
 use crate::{
     servers::{Server, postgres_url},
     table::{AT_COMMIT, new_store, new_table, trigger},
-    writes::{claim, complete, in_secs, one, stored, written, wrote},
+    writes::{claim, complete, in_secs, one, stored, wrote},
 };
-
-/// The message with which a client commits a transaction with effects.
-fn commit() -> Vec<u8> {
-    let text = "COMMIT; BEGIN; CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ROLE; RESET ALL; UNLISTEN *; \
-                SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES; COMMIT; \
-                DO $$ DECLARE s record; BEGIN FOR s IN SELECT name FROM pg_prepared_statements WHERE from_sql LOOP \
-                EXECUTE format('DEALLOCATE %I', s.name); END LOOP; END $$\0";
-    let length = u32::try_from(text.len() + 4).unwrap();
-    [b"Q", &length.to_be_bytes()[..], text.as_bytes()].concat()
-}
 
 /// Rows that count, in a table of their own.
 #[derive(Clone)]
@@ -127,6 +117,8 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
         (format!("{into} ('there', 1)"), RefusalReason::ConditionFailed, Some(1)),
         (raise.to_owned(), RefusalReason::ConditionFailed, Some(1)),
         ("SELECT * FROM nowhere".to_owned(), RefusalReason::Invalid, Some(1)),
+        // Its SQLSTATE is of a class that is mostly about the server.
+        ("SELECT pg_read_file('nowhere')".to_owned(), RefusalReason::Invalid, Some(1)),
         ("SELECT 's3cr3t'::int".to_owned(), RefusalReason::Invalid, Some(1)),
         (format!("SELECT count(*) FROM {table} FOR UPDATE"), RefusalReason::Invalid, Some(1)),
         ("EXECUTE nothing".to_owned(), RefusalReason::Invalid, Some(1)),
@@ -150,27 +142,19 @@ async fn each_refusal_of_the_server_has_its_reason_and_leaves_the_claim() {
     assert_eq!(counts.of("a").await, before + 1);
 }
 
-/// The worst moment: the server has committed, and nobody hears of it.
+/// The worst moment: the server has committed, and nobody hears of it. Or it has prepared all of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_answer_was_lost_is_recognised_and_not_repeated() {
     let server = Server::shared_postgres();
     let counts = Counts::new(&server.url()).await;
     let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table =
-        new_table(&postgres_url(proxy.address())).await.attempt_timeout(Duration::from_millis(200));
-    let store = table.build().unwrap();
-    let lost = TcpFault::swallow_answers();
-    for (name, fault) in [("first", lost.clone()), ("second", lost.after(commit()))] {
+    let store = new_table(&postgres_url(proxy.address())).await.build().unwrap();
+    for (name, before) in [("prepared", 0), ("committed", 1)] {
         wrote(&store, claim(name, 1)).await;
-        let id = proxy.faults().add(fault);
-        let heal = async {
-            tokio::time::sleep(Duration::from_millis(300)).await;
-            proxy.faults().clear();
-        };
-        let write = one(&store, counts.counted(name, 1), in_secs(20));
-        let (verdict, ()) = tokio::join!(write, heal);
-        written(&verdict);
-        assert!(proxy.faults().injected(id) > 0, "{name}");
+        proxy.faults().add(TcpFault::delay(Duration::ZERO).times(before));
+        let lost = proxy.faults().add(TcpFault::lose_answer().times(1));
+        wrote(&store, counts.counted(name, 1)).await;
+        assert_eq!(proxy.faults().injected(lost), 1, "{name}");
         assert_eq!(counts.of(name).await, 1, "{name}");
     }
 }

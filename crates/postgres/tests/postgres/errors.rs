@@ -110,7 +110,7 @@ async fn a_server_that_may_forget_is_refused_at_the_start() {
     assert!(format!("{none:?}").contains("PostgresStore::migrate"), "{none:?}");
 }
 
-/// As a standby is, and while the database moves to another server. What is read here may be old.
+/// As a standby is, and while the database moves to another server. Records that are read here may be old.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_database_that_its_administrator_has_set_read_only_is_neither_written_nor_read() {
     let server = Server::postgres(&["fsync=off"]);

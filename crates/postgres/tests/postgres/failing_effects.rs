@@ -13,7 +13,7 @@ use lambda_idempotency_testkit::tcp::{TcpFault, TcpProxy};
 use crate::{
     effects::{Counts, with},
     servers::{Server, USER, postgres_url},
-    table::{AT_COMMIT, is_contended, name_of, new_table, tries, trigger, while_held},
+    table::{AT_COMMIT, ask, is_contended, name_of, new_table, tries, trigger, while_held},
     writes::{claim, complete, error_of, in_secs, one, stored, unknown, wrote},
 };
 
@@ -139,18 +139,6 @@ async fn a_session_that_is_ended_again_and_again_is_an_outage_and_no_failure_of_
     wrote(&store, complete("a", 1)).await;
 }
 
-/// Its SQLSTATE is of a class that is mostly about the server.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_statement_that_names_what_is_not_there_is_a_failure_of_the_handler() {
-    let store = new_table(&Server::shared_postgres().url()).await.build().unwrap();
-    wrote(&store, claim("a", 1)).await;
-    let missing = PostgresStatement::new("SELECT pg_read_file('nowhere')");
-    let refused = refused(one(&store, with(complete("a", 1), [missing]), in_secs(60)).await);
-    assert_eq!(refused.position(), Some(0), "{refused}");
-    assert!(refused.to_string().contains("58P01"), "{refused}");
-    wrote(&store, complete("a", 1)).await;
-}
-
 /// The server runs out of room for locks, and not because a function says so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_resources_for_an_effect_is_an_outage() {
@@ -173,20 +161,12 @@ async fn a_server_without_resources_for_an_effect_is_an_outage() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_fails_after_the_commit_does_not_make_it_a_refusal() {
     let server = Server::postgres(&["fsync=off"]);
-    let counts = Counts::new(&server.url()).await;
-    let table = &counts.table;
-    let grants = format!(
-        "CREATE ROLE plain LOGIN; GRANT ALL ON SCHEMA public TO plain; GRANT ALL ON {table} TO plain; \
-         REVOKE EXECUTE ON FUNCTION pg_advisory_unlock_all() FROM PUBLIC"
-    );
-    counts.ask(&grants).await;
+    let grants = "CREATE ROLE plain LOGIN; GRANT ALL ON SCHEMA public TO plain; \
+         REVOKE EXECUTE ON FUNCTION pg_advisory_unlock_all() FROM PUBLIC";
+    ask(&server.url(), grants).await;
     let plain = server.url().replace(USER, "plain");
     let store = new_table(&plain).await.build().unwrap();
-    wrote(&store, claim("a", 1)).await;
-    wrote(&store, counts.counted("a", 1)).await;
-    assert_eq!(counts.of("a").await, 1);
-    assert_eq!(stored(&store, "a").await.unwrap().status, Status::Completed);
-    // The connection is closed, with what was left on it.
+    // The connection is closed, with the setting that was left on it.
     let leaves = PostgresStatement::new("SELECT set_config('orders.left', 'here', false)");
     let finds = "SELECT 1 WHERE current_setting('orders.left', true) = 'here'";
     let finds_nothing = PostgresStatement::new(finds).expect_rows(0);

@@ -9,15 +9,15 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
-use lambda_idempotency_core::store::{Store as _, StoreErrorKind, Verdict};
-use lambda_idempotency_postgres::{PostgresStatement, PostgresStore};
+use lambda_idempotency_core::store::{Store as _, Verdict};
+use lambda_idempotency_postgres::PostgresStatement;
 use tracing::span::{Attributes, Id, Record};
 
 use crate::{
     effects::{Counts, with},
-    servers::{Server, USER},
-    table::{name_of, new_table},
-    writes::{claim, complete, error_of, in_secs, key, one, wrote},
+    servers::Server,
+    table::new_table,
+    writes::{claim, complete, in_secs, key, one, wrote},
 };
 
 /// Clients share two connections. Their effects return values of a type that the driver does not know.
@@ -106,12 +106,12 @@ async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql(
         let left = "SELECT count(*) WHERE current_setting('orders.tenant', true) <> '' \
                     OR current_user <> session_user OR EXISTS (SELECT FROM pg_listening_channels())";
         assert_eq!(shared.ask(left).await, Some(0), "{name}");
+        assert_eq!(
+            warnings.0.load(Ordering::Relaxed),
+            1,
+            "each opens a connection, which is said once"
+        );
     }
-    assert_eq!(
-        warnings.0.load(Ordering::Relaxed),
-        1,
-        "each operation opens a connection, which is said once"
-    );
 }
 
 /// Counts warnings.
@@ -138,40 +138,6 @@ impl tracing::Subscriber for Warnings {
     fn enter(&self, _: &Id) {}
 
     fn exit(&self, _: &Id) {}
-}
-
-/// What effects leave is removed by `RESET ALL`, and so is what the pooler has set.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn settings_of_a_pooler_do_not_survive_effects_and_those_of_the_role_do() {
-    const SHARES: &str = "SELECT count(*) WHERE current_setting('search_path') = 'tenant'";
-    let server = Server::postgres(&["fsync=off"]);
-    let direct = Counts::new(&server.url()).await;
-    direct.ask("CREATE SCHEMA tenant").await;
-    let pooler = Server::pgbouncer(
-        &server,
-        "connect_query='SET search_path TO tenant'",
-        "default_pool_size = 1",
-    );
-    let counts = Counts::new(&pooler.url()).await;
-    let table = new_table(&pooler.url()).await;
-    let store = table.clone().build().unwrap();
-    wrote(&store, claim("a", 1)).await;
-    assert_eq!(counts.ask(SHARES).await, Some(1));
-    wrote(&store, counts.counted("a", 1)).await;
-    assert_eq!(counts.ask(SHARES).await, Some(0));
-    let lost = error_of(one(&store, claim("b", 1), in_secs(30)).await);
-    assert_eq!(lost.kind(), StoreErrorKind::Misconfigured, "{lost}");
-    // The remedies.
-    let name = name_of(&table);
-    let named = table.clone().table(format!("tenant.{name}")).build().unwrap();
-    wrote(&named, claim("b", 1)).await;
-    direct.ask(&format!("ALTER ROLE {USER} SET search_path = tenant")).await;
-    let pooler = Server::pgbouncer(&server, "", "");
-    let store = PostgresStore::builder(&pooler.url()).table(name).build().unwrap();
-    for name in ["c", "d"] {
-        wrote(&store, claim(name, 1)).await;
-        wrote(&store, counts.counted(name, 1)).await;
-    }
 }
 
 /// The calls of the stream are not polled while the body of the loop waits.

@@ -62,7 +62,7 @@ async fn a_server_is_trusted_by_its_certificate_and_name() {
     fs::remove_dir_all(directory).unwrap();
 }
 
-/// Who asks for encryption does not get a plain connection instead.
+/// A client that asks for encryption does not get a plain connection instead.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_without_tls_is_refused() {
     let server = Server::shared_postgres();

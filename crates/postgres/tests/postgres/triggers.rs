@@ -1,4 +1,4 @@
-//! What a store makes of a server that is slow, ends, or skips a write: triggers of its table do that.
+//! A store before a server that is slow, ends, or skips a write: triggers of its table do that.
 
 use std::time::Duration;
 

@@ -18,63 +18,63 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Provenance},
     store::{Guard, RecordVersion, Store as _, StoreError, StoreErrorKind, Write},
 };
-use lambda_idempotency_redis::RedisStore;
+use lambda_idempotency_redis::{RedisStore, RedisStoreBuilder};
 use redis::Value;
 
 use crate::{
     cluster::Cluster,
     servers::Server,
-    writes::{claim, claimed, completed, in_secs, key, owner, wrote},
+    writes::{claim, claimed, completed, in_secs, key, owner, written, wrote},
 };
 
 /// A page that ends in the middle of a step of `SCAN`, and then the records of that page are deleted: the server's next
 /// step would begin with other records.
 #[tokio::test]
 async fn each_record_that_stays_is_listed_once_while_others_are_deleted() {
-    const ALL: usize = 3000;
     let server = Server::redis(&[]);
-    let store = server.store();
-    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, in_secs(60)).await;
-    let limit = NonZeroUsize::new(100).unwrap();
-    let mut times_listed: HashMap<String, usize> = HashMap::new();
-    let mut next = None;
-    loop {
-        let page = store.page(next.as_ref(), limit, in_secs(60)).await.unwrap();
-        assert!(page.items.len() <= limit.get(), "{}", page.items.len());
-        for (key, record) in &page.items {
-            assert!(record.is_ok());
-            *times_listed.entry(key.as_str().to_owned()).or_default() += 1;
-        }
-        let mut delete = vec!["DEL".to_owned()];
-        delete.extend(page.items.iter().map(|(key, _)| format!("idempotency:{}", key.as_str())));
-        if delete.len() > 1 {
-            server.command(&delete.iter().map(String::as_str).collect::<Vec<_>>()).await;
-        }
-        next = page.next;
-        if next.is_none() {
-            break;
-        }
-    }
-    assert_eq!(times_listed.len(), ALL, "some were never listed");
-    assert!(times_listed.values().all(|&times| times == 1), "some were listed twice");
+    let store = filled(&server.builder()).await;
+    are_all(&pages(&store, None, Some(&server)).await.unwrap());
 }
 
-/// All pages from this one on, or the error that ended the listing.
+/// How many records a test lists.
+const ALL: usize = 3000;
+
+async fn filled(builder: &RedisStoreBuilder) -> RedisStore {
+    let store = builder.clone().build().unwrap();
+    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
+    store.write(&writes, in_secs(60)).await.iter().for_each(written);
+    store
+}
+
+#[track_caller]
+fn are_all(listed: &HashMap<String, usize>) {
+    assert_eq!(listed.len(), ALL, "some were never listed");
+    assert!(listed.values().all(|&times| times == 1), "some were listed twice");
+}
+
+/// How often each record is on the pages from this one on, or the error that ended the listing. With a server, the records of
+/// each page are deleted there.
 async fn pages(
     store: &RedisStore,
     mut next: Option<Cursor>,
+    deleting: Option<&Server>,
 ) -> Result<HashMap<String, usize>, StoreError> {
     let mut times_listed = HashMap::new();
     loop {
         let page = store.page(next.as_ref(), LIMIT, in_secs(60)).await?;
+        assert!(page.items.len() <= LIMIT.get(), "{}", page.items.len());
+        let mut delete = vec!["DEL".to_owned()];
         for (key, record) in page.items {
             record?;
+            delete.push(format!("idempotency:{}", key.as_str()));
             *times_listed.entry(key.as_str().to_owned()).or_default() += 1;
         }
-        match page.next {
-            Some(_) => next = page.next,
-            None => return Ok(times_listed),
+        if let Some(server) = deleting.filter(|_| delete.len() > 1) {
+            server.command(&delete.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        }
+        next = page.next;
+        if next.is_none() {
+            return Ok(times_listed);
         }
     }
 }
@@ -90,41 +90,30 @@ fn is_said_plainly(error: &StoreError) {
 /// other: a listing that went on would miss records.
 #[tokio::test]
 async fn a_listing_that_a_failover_interrupts_ends_with_an_error_and_misses_nothing_anew() {
-    const ALL: usize = 3000;
     let mut cluster = Cluster::with_replicas(1).await;
-    let store = cluster.primaries[1]
-        .builder()
-        .attempt_timeout(Duration::from_millis(500))
-        .connect_timeout(Duration::from_millis(500))
-        .build()
-        .unwrap();
-    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, in_secs(60)).await;
+    let half = Duration::from_millis(500);
+    let builder = cluster.primaries[1].builder().attempt_timeout(half).connect_timeout(half);
+    let store = filled(&builder).await;
     cluster.primaries[0].wait_until(&["WAIT", "1", "1000"], |a| *a == Value::Int(1)).await;
     let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     cluster.primaries[0].kill();
-    is_said_plainly(&pages(&store, first.next).await.unwrap_err());
-    let listed = pages(&store, None).await.unwrap();
-    assert_eq!(listed.len(), ALL, "some were never listed");
-    assert!(listed.values().all(|&times| times == 1), "some were listed twice");
+    is_said_plainly(&pages(&store, first.next, None).await.unwrap_err());
+    are_all(&pages(&store, None, None).await.unwrap());
 }
 
 #[tokio::test]
 async fn a_listing_ends_with_an_error_if_the_server_is_restarted_in_between() {
-    const ALL: usize = 3000;
     let mut server = Server::redis(&["--appendonly", "yes", "--appendfsync", "always"]);
-    let store = server.store();
-    let writes: Vec<_> = (0..ALL).map(|n| claim(n, 1)).collect();
-    store.write(&writes, in_secs(60)).await;
+    let store = filled(&server.builder()).await;
     let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     server.kill();
     server.run();
-    is_said_plainly(&pages(&store, first.next).await.unwrap_err());
-    assert_eq!(pages(&store, None).await.unwrap().len(), ALL);
+    is_said_plainly(&pages(&store, first.next, None).await.unwrap_err());
+    are_all(&pages(&store, None, None).await.unwrap());
 }
 
-/// Steps of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. What a
-/// later version has written into a record stays there.
+/// Steps of 1 MB: a page of what is left reads none of them, and one of all records ends before it is too large. A field
+/// of a later version stays in its record.
 #[tokio::test]
 async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     const ALL: usize = 20;
@@ -148,7 +137,7 @@ async fn pages_end_at_some_megabytes_and_read_nothing_that_nobody_needs() {
     assert!(removal > 0, "{removal}");
     let first = store.page(None, LIMIT, in_secs(60)).await.unwrap();
     assert!(first.items.len() < ALL, "{} of 1 MB each", first.items.len());
-    let listed = pages(&store, None).await.unwrap();
+    let listed = pages(&store, None, None).await.unwrap();
     assert!(listed.len() == ALL && listed.values().all(|times| *times == 1), "{listed:?}");
 }
 
@@ -182,7 +171,9 @@ async fn a_listing_among_many_keys_of_others_comes_to_its_end_in_several_calls()
     let until = || clock.now().plus(Duration::from_millis(200));
     let (mut calls, mut listed, mut next) = (0, Vec::new(), None);
     while calls == 0 || next.is_some() {
-        let page = store.page(next.as_ref(), LIMIT, until()).await.unwrap();
+        let deadline = until();
+        let page = store.page(next.as_ref(), LIMIT, deadline).await.unwrap();
+        assert!(clock.now() < deadline, "it does not wait until its last request is cut off");
         listed.extend(page.items.into_iter().map(|(key, _)| key));
         (calls, next) = (calls + 1, page.next);
     }

@@ -78,7 +78,7 @@ async fn a_call_that_connects_and_is_not_polled_any_more_stops_no_other() {
     written(&first.await);
 }
 
-/// Its server never answers on that connection. Who waits for it as well gives it up in time, and makes another.
+/// Its server never answers on that connection. A call that waits for it as well gives it up in time, and makes another.
 #[tokio::test]
 async fn a_connection_that_is_not_made_in_time_is_made_anew() {
     let server = Server::redis(&[]);

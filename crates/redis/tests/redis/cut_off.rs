@@ -108,7 +108,7 @@ async fn who_has_the_slots_is_not_asked_of_servers_that_do_not_know() {
         }
         let store =
             RedisStore::builder(&format!("redis://127.0.0.1:{}", ports[0])).build().unwrap();
-        // Of sixty keys, about a third are in the slots of each server.
+        // About a third of sixty keys are in the slots of each server.
         let claims = (0..60).map(|n| Key::from_text(format!("op#{n}")));
         let claims = claims.map(|key| Write::new(key, Guard::Absent, Some(claimed(1))));
         let verdicts = store.write(&claims.collect::<Vec<_>>(), in_secs(5)).await;

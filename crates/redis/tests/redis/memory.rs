@@ -1,4 +1,4 @@
-//! What the server does with records that expire, and when its memory is used up.
+//! The server with records that expire, and with its memory used up.
 
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn held(by: u128) -> Held {
     claim.over(None, now).1
 }
 
-/// What the engine writes for this settlement.
+/// The write of the engine for this settlement.
 fn settle(n: usize, held: &Held, settlement: &Settlement) -> Write {
     let (guard, record) = held.write(settlement, SystemClock.now());
     Write::new(key(n), guard, record)
@@ -143,7 +143,7 @@ async fn without_memory_nothing_is_claimed_and_everything_is_settled() {
         let found = store.read(std::slice::from_ref(&write.key), in_secs(60)).await.pop().unwrap();
         assert_eq!(found.unwrap(), write.record);
     }
-    // What another worker completed meanwhile is not written over.
+    // A completion by another worker meanwhile is not written over.
     let late = complete(gone, 101);
     let late = Write { guard: Guard::Absent, ..late };
     let verdict = store.write(&[late], in_secs(60)).await.pop().unwrap();

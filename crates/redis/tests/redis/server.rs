@@ -1,4 +1,4 @@
-//! What the tests send to a Redis, and expect of it.
+//! Commands that the tests send to a Redis.
 
 use std::time::Duration;
 

@@ -13,7 +13,6 @@ use std::{
 pub struct TcpFault {
     action: Action,
     times: u64,
-    after: Option<Vec<u8>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,20 +65,13 @@ impl TcpFault {
     }
 
     fn new(action: Action) -> Self {
-        Self { action, times: u64::MAX, after: None }
+        Self { action, times: u64::MAX }
     }
 
     /// Only into so many requests or answers. Default: into all.
     #[must_use]
     pub fn times(mut self, times: u64) -> Self {
         self.times = times;
-        self
-    }
-
-    /// From the first request on that has just these bytes.
-    #[must_use]
-    pub fn after(mut self, request: impl Into<Vec<u8>>) -> Self {
-        self.after = Some(request.into());
         self
     }
 }
@@ -157,9 +149,9 @@ impl TcpFaults {
             return None;
         }
         let mut active = self.active();
-        let found = active.iter_mut().find(|active| {
-            active.fault.times > 0 && active.fault.after.is_none() && concerns(active.fault.action)
-        })?;
+        let concerned =
+            |active: &&mut Active| active.fault.times > 0 && concerns(active.fault.action);
+        let found = active.iter_mut().find(concerned)?;
         found.injected += 1;
         if found.fault.times != u64::MAX {
             found.fault.times -= 1;
@@ -171,12 +163,7 @@ impl TcpFaults {
         self.first(|action| action == Action::Refuse).is_some()
     }
 
-    pub(super) fn on_request(&self, request: &[u8]) -> OnRequest {
-        if self.is_faulty.load(Ordering::Relaxed) {
-            for active in self.active().iter_mut() {
-                active.fault.after.take_if(|after| after == request);
-            }
-        }
+    pub(super) fn on_request(&self) -> OnRequest {
         let concerns = |action| !matches!(action, Action::DelayAnswers(_) | Action::SwallowAnswers);
         match self.first(concerns) {
             Some(Action::Cut | Action::Refuse) => OnRequest::Cut,

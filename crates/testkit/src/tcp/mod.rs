@@ -163,7 +163,7 @@ async fn requests(
         if is_answered.swap(false, Ordering::Relaxed) {
             state.requests.fetch_add(1, Ordering::Relaxed);
         }
-        match state.faults.on_request(request) {
+        match state.faults.on_request() {
             OnRequest::Cut => return false,
             OnRequest::Swallow => is_silent = true,
             _ if is_silent => {}
