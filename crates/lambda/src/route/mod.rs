@@ -26,7 +26,6 @@ use crate::{
     source::{Event, EventSource, Record, Settings, records_of},
 };
 
-
 /// A source, and what is done with its records.
 pub(crate) struct Route {
     pub(crate) source: Box<dyn EventSource>,

@@ -4,14 +4,13 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-mq.html>
 
 use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, base64_text, descend, id, list, object, scalar, text},
+    member::{Member, base64_text, descend, id, json_object, list, object, scalar, text},
     record::{Record, identity_of, record_id},
     setters::source,
     settings::Settings,
@@ -32,30 +31,15 @@ impl ActiveMq {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ActiveMqEvents;
-
 /// The members that differ when a message is delivered again.
 pub(super) const VOLATILE: &[&str] = &["redelivered", "brokerOutTime", "connectionId"];
 const NAME: &str = "activemq";
 
-#[derive(Default, Deserialize)]
-struct Message<'e> {
-    #[serde(rename = "messageID", borrow, default)]
-    id: Member<'e>,
-    #[serde(borrow, default)]
-    destination: Member<'e>,
-    #[serde(borrow, default)]
-    data: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Destination<'e> {
+json_object!(struct Message { id: "messageID", destination, data });
+json_object!(struct Destination {
     /// AWS's documentation of pipes writes it in lower case.
-    #[serde(rename = "physicalName", alias = "physicalname", borrow, default)]
-    name: Member<'e>,
-}
+    name: "physicalName" | "physicalname",
+});
 
 impl EventSource for ActiveMqEvents {
     fn about(&self) -> &'static About {

@@ -5,14 +5,13 @@
 
 use std::{borrow::Cow, sync::Arc};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, id, list, named, object, text},
+    member::{Member, id, json_object, list, named, object, text},
     record::{Record, record_id},
     setters::source,
     settings::{KeepOrder, Settings},
@@ -34,42 +33,14 @@ impl DocumentDb {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DocumentDbEvents;
-
 const NAME: &str = "documentdb";
 
-#[derive(Default, Deserialize)]
-struct Delivered<'e> {
-    #[serde(borrow, default)]
-    event: Member<'e>,
-}
+json_object!(struct Delivered { event });
 
-/// A change event as MongoDB writes it.
-#[derive(Default, Deserialize)]
-struct Change<'e> {
-    #[serde(rename = "_id", borrow, default)]
-    token: Member<'e>,
-    #[serde(borrow, default)]
-    ns: Member<'e>,
-    #[serde(rename = "documentKey", borrow, default)]
-    key: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct ResumeToken<'e> {
-    #[serde(rename = "_data", borrow, default)]
-    data: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Namespace<'e> {
-    #[serde(borrow, default)]
-    db: Member<'e>,
-    #[serde(borrow, default)]
-    coll: Member<'e>,
-}
+// A change event as MongoDB writes it.
+json_object!(struct Change { token: "_id", ns, key: "documentKey" });
+json_object!(struct ResumeToken { data: "_data" });
+json_object!(struct Namespace { db, coll });
 
 impl EventSource for DocumentDbEvents {
     fn about(&self) -> &'static About {

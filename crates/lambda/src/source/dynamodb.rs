@@ -9,7 +9,6 @@
 
 use std::{borrow::Cow, collections::BTreeMap, sync::Arc};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -17,7 +16,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, id, object, text},
+    member::{id, json_object, object, text},
     record::{Item, Record, identity_of, record_id},
     response::partial,
     setters::source,
@@ -43,37 +42,15 @@ impl DynamoDbStream {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DynamoDbEvents;
-
 const NAME: &str = "dynamodb";
 
-#[derive(Default, Deserialize)]
-struct Delivered<'e> {
-    #[serde(rename = "eventID", borrow, default)]
-    id: Member<'e>,
-    #[serde(rename = "eventName", borrow, default)]
-    name: Member<'e>,
-    #[serde(rename = "eventSourceARN", borrow, default)]
-    stream: Member<'e>,
-    #[serde(rename = "userIdentity", borrow, default)]
-    user: Member<'e>,
-    #[serde(borrow, default)]
-    dynamodb: Member<'e>,
-}
+json_object!(struct Delivered {
+    id: "eventID", name: "eventName", stream: "eventSourceARN", user: "userIdentity", dynamodb,
+});
 
-#[derive(Default, Deserialize)]
-struct Change<'e> {
-    #[serde(rename = "Keys", borrow, default)]
-    keys: Member<'e>,
-    #[serde(rename = "NewImage", borrow, default)]
-    new: Member<'e>,
-    #[serde(rename = "OldImage", borrow, default)]
-    old: Member<'e>,
-    #[serde(rename = "SequenceNumber", borrow, default)]
-    sequence: Member<'e>,
-}
+json_object!(struct Change {
+    keys: "Keys", new: "NewImage", old: "OldImage", sequence: "SequenceNumber",
+});
 
 impl EventSource for DynamoDbEvents {
     fn about(&self) -> &'static About {

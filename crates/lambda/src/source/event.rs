@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{
     filter::Kind,
-    member::{Member, items, list, object, text},
+    member::{Member, items, json_object, list, object, text},
     settings::Settings,
 };
 
@@ -95,36 +95,14 @@ pub(super) struct Outside<'e> {
     pub(super) bucket: Member<'e>,
 }
 
-/// The members by which a record names its source.
-#[derive(Default, Deserialize)]
-struct Origin<'e> {
-    #[serde(rename = "eventSource", alias = "EventSource", borrow, default)]
-    source: Member<'e>,
-    #[serde(rename = "eventSourceARN", borrow, default)]
-    arn: Member<'e>,
-    #[serde(rename = "Sns", borrow, default)]
-    sns: Member<'e>,
-    #[serde(borrow, default)]
-    s3: Member<'e>,
-}
+// The members by which a record names its source.
+json_object!(struct Origin {
+    source: "eventSource" | "EventSource", arn: "eventSourceARN", sns: "Sns", s3,
+});
 
-#[derive(Default, Deserialize)]
-struct Topic<'e> {
-    #[serde(rename = "TopicArn", borrow, default)]
-    arn: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Notification<'e> {
-    #[serde(borrow, default)]
-    bucket: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Bucket<'e> {
-    #[serde(borrow, default)]
-    arn: Member<'e>,
-}
+json_object!(struct Topic { arn: "TopicArn" });
+json_object!(struct Notification { bucket });
+json_object!(struct Bucket { arn });
 
 impl<'e> Origin<'e> {
     fn of(record: &'e RawValue) -> Self {

@@ -6,14 +6,13 @@
 
 use std::{borrow::Cow, slice};
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, id, object, text},
+    member::{id, json_object, object, text},
     record::{Record, identity_of, record_id},
     setters::source,
     settings::Settings,
@@ -41,27 +40,9 @@ impl EventBridge {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EventBridgeEvents;
-
 const NAME: &str = "eventbridge";
 
-#[derive(Default, Deserialize)]
-struct BusEvent<'e> {
-    #[serde(borrow, default)]
-    id: Member<'e>,
-    #[serde(rename = "detail-type", borrow, default)]
-    detail_type: Member<'e>,
-    #[serde(borrow, default)]
-    source: Member<'e>,
-    #[serde(borrow, default)]
-    account: Member<'e>,
-    #[serde(borrow, default)]
-    region: Member<'e>,
-    #[serde(borrow, default)]
-    detail: Member<'e>,
-}
+json_object!(struct BusEvent { id, detail_type: "detail-type", source, account, region, detail });
 
 impl EventSource for EventBridgeEvents {
     fn about(&self) -> &'static About {

@@ -9,7 +9,6 @@ use lambda_idempotency_engine::{
     call::RecordId,
     delivered::{ReadFunctions, Reads},
 };
-use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
@@ -17,7 +16,8 @@ use super::{
     event::Event,
     filter::Kind,
     member::{
-        Member, base64_bytes, base64_decode, descend, id, list, named, object, text, text_of_bytes,
+        Member, base64_bytes, base64_decode, descend, id, json_object, list, named, object, text,
+        text_of_bytes,
     },
     record::{Item, Record},
     response::partial,
@@ -52,32 +52,13 @@ impl Kafka {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KafkaEvents;
-
 const NAME: &str = "kafka";
 
-#[derive(Default, Deserialize)]
-struct Delivered<'e> {
-    #[serde(borrow, default)]
-    topic: Member<'e>,
-    #[serde(borrow, default)]
-    partition: Member<'e>,
+json_object!(struct Delivered {
+    topic, partition,
     /// Topic and partition, in a pipe.
-    #[serde(rename = "eventSourceKey", borrow, default)]
-    topic_partition: Member<'e>,
-    #[serde(borrow, default)]
-    offset: Member<'e>,
-    #[serde(borrow, default)]
-    timestamp: Member<'e>,
-    #[serde(borrow, default)]
-    key: Member<'e>,
-    #[serde(borrow, default)]
-    value: Member<'e>,
-    #[serde(borrow, default)]
-    headers: Member<'e>,
-}
+    topic_partition: "eventSourceKey", offset, timestamp, key, value, headers,
+});
 
 impl EventSource for KafkaEvents {
     fn about(&self) -> &'static About {
@@ -162,15 +143,9 @@ pub(super) fn cluster<'e>(
 
 /// Whether a pipe's record is of the cluster and the topic that the filters name.
 pub(super) fn takes(raw: &RawValue, settings: &Settings) -> bool {
-    #[derive(Default, Deserialize)]
-    struct Origin<'e> {
-        #[serde(rename = "eventSourceARN", alias = "eventSourceArn", borrow, default)]
-        arn: Member<'e>,
-        #[serde(borrow, default)]
-        topic: Member<'e>,
-        #[serde(rename = "eventSourceKey", borrow, default)]
-        topic_partition: Member<'e>,
-    }
+    json_object!(struct Origin {
+        arn: "eventSourceARN" | "eventSourceArn", topic, topic_partition: "eventSourceKey",
+    });
     let origin: Origin<'_> = object(Some(raw));
     let (topic, both) = (text(origin.topic), text(origin.topic_partition));
     let before = |both: &'_ str| both.rsplit_once('-').map(|(topic, _)| topic.to_owned());

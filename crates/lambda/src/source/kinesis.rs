@@ -6,14 +6,13 @@
 use std::{borrow::Cow, io::Read as _, sync::Arc};
 
 use flate2::read::GzDecoder;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, base64_bytes, base64_text, id, object, text},
+    member::{base64_bytes, base64_text, id, json_object, object, text},
     record::{Item, Record, identity_of, record_id},
     response::partial,
     setters::source,
@@ -38,32 +37,14 @@ impl Kinesis {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct KinesisEvents;
-
 const NAME: &str = "kinesis";
 
-#[derive(Default, Deserialize)]
-struct Delivered<'e> {
+json_object!(struct Delivered {
     /// Missing in pipes, where its members are one level higher.
-    #[serde(borrow, default)]
-    kinesis: Member<'e>,
-    #[serde(rename = "eventID", borrow, default)]
-    id: Member<'e>,
-    #[serde(rename = "eventSourceARN", borrow, default)]
-    stream: Member<'e>,
-}
+    kinesis, id: "eventID", stream: "eventSourceARN",
+});
 
-#[derive(Default, Deserialize)]
-struct Data<'e> {
-    #[serde(rename = "partitionKey", borrow, default)]
-    key: Member<'e>,
-    #[serde(rename = "sequenceNumber", borrow, default)]
-    sequence: Member<'e>,
-    #[serde(borrow, default)]
-    data: Member<'e>,
-}
+json_object!(struct Data { key: "partitionKey", sequence: "sequenceNumber", data });
 
 impl EventSource for KinesisEvents {
     fn about(&self) -> &'static About {
@@ -127,11 +108,7 @@ pub(super) fn is_control_message(raw: &RawValue) -> bool {
     /// Far more than such a message has, in base64 and decompressed.
     const LONGEST: usize = 2048;
 
-    #[derive(Default, Deserialize)]
-    struct OfLogs<'e> {
-        #[serde(rename = "messageType", borrow, default)]
-        kind: Member<'e>,
-    }
+    json_object!(struct OfLogs { kind: "messageType" });
 
     // Nearly all records are told apart by their beginning: that of data compressed by gzip.
     if !raw.get().contains("\"H4sI") {

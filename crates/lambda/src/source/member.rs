@@ -17,6 +17,22 @@ use crate::rejection::Rejection;
 /// A member of an object, of whatever type; `None` if it is missing or `null`.
 pub(super) type Member<'e> = Option<&'e RawValue>;
 
+/// Declares an object of which these members are read, each by its name in JSON and maybe another one.
+macro_rules! json_object {
+    ($vis:vis struct $name:ident {
+        $($(#[$doc:meta])* $field:ident $(: $json:literal $(| $alias:literal)?)?),* $(,)?
+    }) => {
+        #[derive(Default, serde::Deserialize)]
+        $vis struct $name<'e> {$(
+            $(#[$doc])*
+            #[serde($(rename = $json, $(alias = $alias,)?)? borrow, default)]
+            $field: $crate::source::member::Member<'e>,
+        )*}
+    };
+}
+
+pub(super) use json_object;
+
 /// A string, borrowed if it has no escapes.
 #[derive(Deserialize)]
 #[serde(transparent)]

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use lambda_idempotency_core::policy::OnConflict;
 use lambda_idempotency_engine::call::RecordId;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
@@ -22,7 +21,7 @@ use super::{
     filter::Kind,
     kafka::{self, Kafka, KafkaEvents},
     kinesis::{self, Kinesis, KinesisEvents},
-    member::{Member, id, object, text},
+    member::{id, json_object, object, text},
     rabbit_mq::{self, RabbitMq, RabbitMqEvents},
     record::{Item, Record},
     response::{all_or_error, partial},
@@ -95,21 +94,12 @@ const VOLATILE: &[&str] = &[
     "basicProperties.headers.x-death",
 ];
 
-#[derive(Default, Deserialize)]
-struct Origin<'e> {
+json_object!(struct Origin {
     /// The pipe's identifier for a record of a stream.
-    #[serde(rename = "eventID", borrow, default)]
-    id: Member<'e>,
-    #[serde(rename = "eventSource", borrow, default)]
-    source: Member<'e>,
-    #[serde(rename = "eventSourceARN", alias = "eventSourceArn", borrow, default)]
-    arn: Member<'e>,
+    id: "eventID", source: "eventSource", arn: "eventSourceARN" | "eventSourceArn",
     /// A queue of RabbitMQ.
-    #[serde(rename = "eventSourceKey", borrow, default)]
-    key: Member<'e>,
-    #[serde(rename = "bootstrapServers", borrow, default)]
-    servers: Member<'e>,
-}
+    key: "eventSourceKey", servers: "bootstrapServers",
+});
 
 /// The source of a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

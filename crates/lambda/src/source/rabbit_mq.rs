@@ -16,7 +16,10 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, base64_text, descend, id, list, named, object, scalar, text, text_of_bytes},
+    member::{
+        Member, base64_text, descend, id, json_object, list, named, object, scalar, text,
+        text_of_bytes,
+    },
     record::{Record, identity_of, record_id},
     setters::source,
     settings::Settings,
@@ -38,10 +41,6 @@ impl RabbitMq {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RabbitMqEvents;
-
 /// The members that differ when a message is delivered again. Quorum queues count deliveries in the headers, and a queue of
 /// dead letters counts each way through it.
 pub(super) const VOLATILE: &[&str] = &[
@@ -52,19 +51,8 @@ pub(super) const VOLATILE: &[&str] = &[
 ];
 const NAME: &str = "rabbitmq";
 
-#[derive(Default, Deserialize)]
-struct Message<'e> {
-    #[serde(rename = "basicProperties", borrow, default)]
-    properties: Member<'e>,
-    #[serde(borrow, default)]
-    data: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Properties<'e> {
-    #[serde(rename = "messageId", borrow, default)]
-    id: Member<'e>,
-}
+json_object!(struct Message { properties: "basicProperties", data });
+json_object!(struct Properties { id: "messageId" });
 
 /// A header that is text or bytes.
 #[derive(Default, Deserialize)]

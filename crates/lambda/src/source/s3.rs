@@ -6,14 +6,13 @@
 use std::{borrow::Cow, sync::Arc};
 
 use lambda_idempotency_engine::call::RecordId;
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, id, object, text},
+    member::{id, json_object, object, text},
     record::Record,
     setters::source,
     settings::Settings,
@@ -34,66 +33,21 @@ impl S3 {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct S3Events;
-
 const NAME: &str = "s3";
 
 /// The event that a bucket sends when its notifications are configured.
 const TEST: &str = "s3:TestEvent";
 
-#[derive(Default, Deserialize)]
-struct Notification<'e> {
-    #[serde(rename = "eventName", borrow, default)]
-    name: Member<'e>,
-    #[serde(rename = "eventTime", borrow, default)]
-    time: Member<'e>,
-    #[serde(rename = "responseElements", borrow, default)]
-    response: Member<'e>,
-    #[serde(borrow, default)]
-    s3: Member<'e>,
-    #[serde(rename = "replicationEventData", borrow, default)]
-    replication: Member<'e>,
-}
+json_object!(struct Notification {
+    name: "eventName", time: "eventTime", response: "responseElements", s3,
+    replication: "replicationEventData",
+});
 
-#[derive(Default, Deserialize)]
-struct Replication<'e> {
-    #[serde(rename = "destinationBucket", borrow, default)]
-    destination: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Response<'e> {
-    #[serde(rename = "x-amz-request-id", borrow, default)]
-    request: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Entity<'e> {
-    #[serde(borrow, default)]
-    bucket: Member<'e>,
-    #[serde(borrow, default)]
-    object: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Bucket<'e> {
-    #[serde(borrow, default)]
-    arn: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Object<'e> {
-    #[serde(borrow, default)]
-    key: Member<'e>,
-    #[serde(rename = "versionId", borrow, default)]
-    version: Member<'e>,
-    #[serde(rename = "eTag", borrow, default)]
-    tag: Member<'e>,
-    #[serde(borrow, default)]
-    sequencer: Member<'e>,
-}
+json_object!(struct Replication { destination: "destinationBucket" });
+json_object!(struct Response { request: "x-amz-request-id" });
+json_object!(struct Entity { bucket, object });
+json_object!(struct Bucket { arn });
+json_object!(struct Object { key, version: "versionId", tag: "eTag", sequencer });
 
 impl EventSource for S3Events {
     fn about(&self) -> &'static About {

@@ -41,10 +41,6 @@ impl Scheduler {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SchedulerEvents;
-
 const NAME: &str = "scheduler";
 
 impl EventSource for SchedulerEvents {

@@ -5,7 +5,7 @@
 /// Methods and not a trait with defaults, so that a user imports the source alone, and a setting that a source lacks
 /// does not compile.
 macro_rules! source {
-    ($(#[$doc:meta])* $name:ident => $events:expr; $($group:ident)*) => {
+    ($(#[$doc:meta])* $name:ident => $events:ident; $($group:ident)*) => {
         // The field is public so that the compiler knows `Sqs` as a function, and says what to write in its place: `Sqs::new()`.
         $(#[$doc])*
         #[derive(Clone, Debug, Default)]
@@ -26,6 +26,10 @@ macro_rules! source {
         }
 
         impl $crate::source::contract::Source for $name {}
+
+        /// Reads its events.
+        #[derive(Clone, Copy, Debug)]
+        pub(crate) struct $events;
 
         $crate::source::setters::group!(common $name);
         $crate::source::setters::group!(diverting $name);

@@ -5,14 +5,13 @@
 use std::borrow::Cow;
 
 use lambda_idempotency_engine::delivered::{ReadFunctions, Reads};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, descend, id, object, text},
+    member::{descend, id, json_object, object, text},
     record::{Record, identity_of, record_id},
     setters::source,
     settings::Settings,
@@ -33,29 +32,12 @@ impl Sns {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SnsEvents;
-
 const NAME: &str = "sns";
 
-#[derive(Default, Deserialize)]
-struct Delivery<'e> {
-    #[serde(rename = "Sns", borrow, default)]
-    notification: Member<'e>,
-}
-
-#[derive(Default, Deserialize)]
-struct Notification<'e> {
-    #[serde(rename = "Type", borrow, default)]
-    kind: Member<'e>,
-    #[serde(rename = "MessageId", borrow, default)]
-    id: Member<'e>,
-    #[serde(rename = "TopicArn", borrow, default)]
-    topic: Member<'e>,
-    #[serde(rename = "Message", borrow, default)]
-    message: Member<'e>,
-}
+json_object!(struct Delivery { notification: "Sns" });
+json_object!(struct Notification {
+    kind: "Type", id: "MessageId", topic: "TopicArn", message: "Message",
+});
 
 impl EventSource for SnsEvents {
     fn about(&self) -> &'static About {

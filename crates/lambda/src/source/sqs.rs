@@ -14,7 +14,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, Text, descend, members, object, text},
+    member::{Member, Text, descend, json_object, members, object, text},
     record::{Item, Record, identity_of, record_id},
     response::{all_or_error, partial},
     setters::source,
@@ -57,10 +57,6 @@ impl Sqs {
     }
 }
 
-/// Reads its events.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SqsEvents;
-
 const NAME: &str = "sqs";
 /// The members that differ when a message is delivered again.
 pub(super) const VOLATILE: &[&str] = &["receiptHandle", "attributes.ApproximateReceiveCount"];
@@ -97,13 +93,7 @@ impl<'e> Message<'e, Text<'e>> {
     }
 }
 
-#[derive(Default, Deserialize)]
-struct Attributes<'e> {
-    #[serde(rename = "MessageGroupId", borrow, default)]
-    group: Member<'e>,
-    #[serde(rename = "ApproximateReceiveCount", borrow, default)]
-    receives: Member<'e>,
-}
+json_object!(struct Attributes { group: "MessageGroupId", receives: "ApproximateReceiveCount" });
 
 impl EventSource for SqsEvents {
     fn about(&self) -> &'static About {
