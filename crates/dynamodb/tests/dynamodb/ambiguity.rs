@@ -1,9 +1,9 @@
-//! Lost answers: the store recognises its own writes, and only these.
+//! Lost and incomplete answers: the store recognises its own writes, and only these.
 
 use std::time::Duration;
 
 use crate::support::{
-    Fault, Fixture, PlainVerdict, claimed, completed, delete, key, one, owner, plain, put,
+    Fault, Fixture, PlainVerdict, claimed, claims, completed, delete, key, one, owner, plain, put,
     released, soon, unknown, write,
 };
 use lambda_idempotency_core::{
@@ -16,8 +16,11 @@ use serde_json::{Value, json};
 
 /// Every kind of write, with the record that must exist before.
 fn writes() -> Vec<(&'static str, Option<IdempotencyRecord>, Write)> {
-    let lapsed = released(8);
+    let (lapsed, mut renewed) = (released(8), claimed(7));
+    renewed.lease_until = Some(Timestamp::from_millis(3_900_000_000_999));
+    let held = Guard::Unchanged(RecordVersion::of(&claimed(7)));
     vec![
+        ("renew", Some(claimed(7)), write(0, held, Some(renewed))),
         ("claim", None, write(0, Guard::Absent, Some(claimed(7)))),
         (
             "takeover",
@@ -94,7 +97,7 @@ async fn a_write_whose_answer_was_lost_is_written() {
 
 #[tokio::test]
 async fn a_lost_answer_needs_no_read_if_the_condition_shows_the_item() {
-    let (_, _, claim) = writes().remove(0);
+    let (_, _, claim) = writes().remove(1);
     each_way(
         None,
         &claim,
@@ -162,7 +165,7 @@ async fn a_record_of_another_owner_is_found() {
 /// A record with our token is our write only if its state is the same: here it was completed in between.
 #[tokio::test]
 async fn a_record_with_our_token_and_another_state_is_found() {
-    let (_, _, claim) = writes().remove(0);
+    let (_, _, claim) = writes().remove(1);
     let make = |_| {
         let done = json!({
             "id": {"S": "op#0"}, "status": {"S": "COMPLETED"}, "expiration": {"N": "4000000000"},
@@ -258,4 +261,80 @@ async fn a_write_without_an_answer_at_the_deadline_may_have_been_applied() {
     assert_eq!(error.kind(), StoreErrorKind::Unavailable);
     assert!(error.may_have_applied());
     assert!(fixture.item("op#0").is_some());
+}
+
+async fn stored(fixture: &Fixture, n: usize) -> Option<IdempotencyRecord> {
+    fixture.store().read(&[key(n)], soon()).await.pop().unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn a_member_without_an_answer_is_sent_again() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Only(2)]);
+    for verdict in fixture.store().write(&claims(5), soon()).await {
+        assert_eq!(plain(&verdict), PlainVerdict::Written);
+    }
+    for n in 0..5 {
+        assert_eq!(stored(&fixture, n).await, Some(claimed(n as u128)), "of member {n}");
+    }
+}
+
+#[tokio::test]
+async fn a_member_without_an_answer_may_have_been_applied() {
+    let fixture = Fixture::start().await;
+    fixture.wire.fault([Fault::Only(2), Fault::error("AccessDeniedException")]);
+    let mut verdicts = fixture.store().write(&claims(5), soon()).await;
+    for verdict in verdicts.split_off(2) {
+        let error = unknown(verdict);
+        assert_eq!(error.kind(), StoreErrorKind::Denied);
+        assert!(error.may_have_applied(), "{error}");
+    }
+    assert!(verdicts.iter().all(|verdict| plain(verdict) == PlainVerdict::Written));
+}
+
+#[tokio::test]
+async fn a_write_that_may_have_been_applied_is_recognised_after_throttling() {
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        let throttled = || Fault::error("ThrottlingException");
+        fixture.wire.fault([Fault::LoseAnswer, throttled(), throttled()]);
+        for verdict in fixture.store().write(&claims(count), soon()).await {
+            assert_eq!(
+                plain(&verdict),
+                PlainVerdict::Written,
+                "the store recognises its own write"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_may_have_been_applied_stays_so_under_throttling_until_the_deadline() {
+    for count in [1, 3] {
+        let fixture = Fixture::start().await;
+        let throttled = (0..500).map(|_| Fault::error("ThrottlingException"));
+        fixture.wire.fault([Fault::LoseAnswer].into_iter().chain(throttled));
+        let clock = ManualClock::new(Timestamp::from_secs(1_000));
+        let store = fixture.builder().clock(clock.clone()).build().unwrap();
+        let lasts = Duration::from_secs(3_600);
+        let (writes, call_deadline) = (claims(count), clock.now().plus(lasts));
+        let passes = async {
+            let mut requests = 0;
+            loop {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+                requests += fixture.wire.operations().len();
+                // The pause before the second request is a millisecond.
+                clock.advance(if requests < 2 { Duration::from_millis(1) } else { lasts });
+            }
+        };
+        let verdicts = tokio::select! {
+            verdicts = store.write(&writes, call_deadline) => verdicts,
+            () = passes => unreachable!("it does not end"),
+        };
+        for verdict in verdicts {
+            let error = unknown(verdict);
+            assert_eq!(error.kind(), StoreErrorKind::Throttled);
+            assert!(error.may_have_applied(), "{error}");
+        }
+    }
 }

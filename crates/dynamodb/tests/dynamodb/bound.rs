@@ -2,7 +2,7 @@
 
 use std::{
     cell::Cell,
-    pin::{Pin, pin},
+    pin::Pin,
     task::{Context, Waker},
     time::Duration,
 };
@@ -11,11 +11,7 @@ use crate::support::{
     Fault, Fixture, PlainVerdict, claimed, completed, key, one, owner, plain, soon, unknown, write,
 };
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
-use futures_util::{
-    StreamExt as _,
-    future::{Either, join, join_all, select},
-    stream,
-};
+use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     effects::Effects,
@@ -346,47 +342,4 @@ async fn calls_that_are_not_polled_any_more_stop_no_other() {
     };
     let (verdict, ()) = join(call, time).await;
     assert_eq!(plain(&verdict), PlainVerdict::Written);
-}
-
-/// As a function without the permissions for PartiQL, or whose table is named by an ARN, calls `run` for twenty things at
-/// once, and again for each result.
-#[tokio::test]
-async fn a_loop_over_many_calls_can_make_others() {
-    let fixture = Fixture::start().await;
-    let limit = Duration::from_millis(100);
-    let store = fixture.builder().attempt_timeout(limit).without_partiql().build().unwrap();
-    let store = &store;
-    fixture.wire.fault((0..200).map(|n| Fault::Slow(Duration::from_millis(3 + n % 5))));
-    let run = |n| async move {
-        assert_eq!(plain(&one(store, claim(n)).await), PlainVerdict::Written);
-        assert_eq!(plain(&one(store, completion(n)).await), PlainVerdict::Written);
-    };
-    let mut calls = stream::iter(0..30).map(run).buffer_unordered(20);
-    let mut n = 10_000;
-    while let Some(()) = calls.next().await {
-        n += 1;
-        let late = SystemClock.now().plus(Duration::from_secs(5));
-        let verdict = store.write(&[claim(n)], late).await.remove(0);
-        assert_eq!(plain(&verdict), PlainVerdict::Written, "after {} calls", n - 10_000);
-    }
-}
-
-/// A call that is dropped while it waits for its slot is not sent, and no other call waits for longer.
-#[tokio::test]
-async fn a_call_that_is_dropped_leaves_its_slot_to_the_others() {
-    let fixture = Fixture::start().await;
-    let clock = ManualClock::new(Timestamp::from_secs(1_000));
-    let store = &fixture.builder().clock(clock.clone()).build().unwrap();
-    let (claims, late) = (other_claims(10), clock.now().plus(Duration::from_secs(20)));
-    let held = hanging_claims(store, &fixture, &claims, late);
-    let dropped = [claim(1)];
-    let mut dropped = store.write(&dropped, late);
-    start(&mut dropped);
-    let kept = pin!(one_by(store, &clock, claim(2)));
-    let Either::Right((_, kept)) = select(kept, pin!(tokio::task::yield_now())).await else {
-        panic!("there is no slot");
-    };
-    drop((dropped, held));
-    assert_eq!(plain(&kept.await), PlainVerdict::Written);
-    assert_eq!(fixture.item("op#1"), None);
 }

@@ -184,18 +184,6 @@ async fn a_table_with_another_key_is_misconfigured() {
 }
 
 #[tokio::test]
-async fn the_writes_of_a_refused_batch_are_sent_one_by_one() {
-    let fixture = Fixture::start().await;
-    fixture.wire.fault([Fault::error("ValidationException")]);
-    let mut writes = claims(3);
-    // Two writes of one key violate the contract; this is why DynamoDB refuses the batch.
-    writes.push(write(0, Guard::Absent, Some(claimed(9))));
-    let verdicts = fixture.store().write(&writes, soon()).await;
-    assert!(verdicts[..3].iter().filter(|v| matches!(v, Verdict::Written)).count() >= 2);
-    assert_eq!(fixture.wire.operations()[1..], ["PutItem"; 4]);
-}
-
-#[tokio::test]
 async fn a_refused_statement_is_sent_as_a_single_write() {
     let fixture = Fixture::start().await;
     fixture.wire.fault([Fault::Refuse(vec![1], "ValidationError")]);
@@ -324,40 +312,4 @@ async fn without_credentials_requests_are_denied_at_once() {
     let store = DynamoDbStore::new(client, TABLE);
     let error = unknown(one(&store, claims(1).remove(0)).await);
     assert_eq!(error.kind(), StoreErrorKind::Denied, "{error} {:?}", error.source());
-}
-
-#[tokio::test]
-async fn errors_contain_no_key_and_no_payload() {
-    let faults: [fn() -> Vec<Fault>; 5] = [
-        || vec![Fault::error("AccessDeniedException"), Fault::error("AccessDeniedException")],
-        || {
-            vec![
-                Fault::error("ValidationException"),
-                Fault::error("ValidationException"),
-                Fault::error("ValidationException"),
-            ]
-        },
-        || vec![Fault::error("ResourceNotFoundException")],
-        || {
-            vec![Fault::Instead(
-                400,
-                json!({"__type": "ValidationException", "message": "'op#0' is \"payload\""}),
-            )]
-        },
-        || vec![Fault::Refuse(vec![0], "ValidationError")],
-    ];
-    for faults in faults {
-        let fixture = Fixture::start().await;
-        fixture.wire.fault(faults());
-        let writes = [
-            write(0, Guard::Absent, Some(completed(1, "\"payload\""))),
-            write(1, Guard::Absent, Some(completed(1, "\"payload\""))),
-        ];
-        for verdict in fixture.store().write(&writes, soon()).await {
-            if let Verdict::Unknown(error) = verdict {
-                let text = format!("{error} {error:?} {:?}", error.source());
-                assert!(!text.contains("payload") && !text.contains("op#"), "{text}");
-            }
-        }
-    }
 }

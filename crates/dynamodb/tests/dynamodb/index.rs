@@ -106,30 +106,11 @@ async fn a_record_is_in_the_index_from_the_claim_that_keeps_it_to_the_last_mark(
     }
 }
 
-/// A user of neither pays nothing.
-#[tokio::test]
-async fn a_record_with_nothing_left_is_not_in_the_index() {
-    let fixture = Fixture::indexed().await;
-    let store = indexed(&fixture);
-    one(&store, write(0, Guard::Absent, Some(claimed(1)))).await;
-    assert!(fixture.item("op#0").unwrap().get("unfinished").is_none());
-    one(&store, write(0, Guard::OwnedBy(owner(1)), Some(completed(1, "1")))).await;
-    assert!(fixture.item("op#0").unwrap().get("unfinished").is_none());
-}
-
 /// The functions of a table need not know of its index, nor does a command that changes a record.
 #[tokio::test]
 async fn a_store_without_the_setting_writes_what_one_with_it_finds() {
     let fixture = Fixture::indexed().await;
     one(&fixture.store(), write(0, Guard::Absent, Some(kept(1)))).await;
-    assert_eq!(left(&indexed(&fixture), Left::Work, PLENTY).await, [(key(0), true)]);
-}
-
-#[tokio::test]
-async fn an_index_that_is_added_later_has_what_was_left_before() {
-    let fixture = Fixture::start().await;
-    one(&fixture.store(), write(0, Guard::Absent, Some(kept(1)))).await;
-    fixture.add_index(TABLE, "unfinished", "unfinished");
     assert_eq!(left(&indexed(&fixture), Left::Work, PLENTY).await, [(key(0), true)]);
 }
 
@@ -200,19 +181,6 @@ async fn an_index_that_is_behind_doubles_nothing() {
     fixture.wire.fault([Fault::Pass, gone]);
     let page = store.left(Left::Messages, Some(&cursor), PLENTY, soon()).await.unwrap();
     assert!(page.items.is_empty(), "{page:?}");
-}
-
-#[tokio::test]
-async fn more_records_than_a_page_has_are_all_found() {
-    let fixture = Fixture::indexed().await;
-    let store = indexed(&fixture);
-    let mut keys: Vec<_> = (0..300).map(key).collect();
-    for number in 0..300 {
-        one(&store, write(number, Guard::Absent, Some(kept(1)))).await;
-    }
-    keys.sort();
-    let found = left(&store, Left::Work, NonZeroUsize::new(2).unwrap()).await;
-    assert_eq!(found.into_iter().map(|(key, _)| key).collect::<Vec<_>>(), keys);
 }
 
 #[tokio::test]

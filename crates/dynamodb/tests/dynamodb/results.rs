@@ -12,7 +12,6 @@ use lambda_idempotency_core::{
     outcome::{Outcome, ResultKept},
     policy::Policy,
     record::Json,
-    store::StoreErrorKind,
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_engine::{
@@ -114,27 +113,6 @@ async fn a_result_of_any_size_completes_its_key() {
     assert_eq!(runs.into_inner(), sizes.len(), "each handler was called once");
 }
 
-#[tokio::test]
-async fn a_result_that_cannot_be_serialized_completes_its_key() {
-    let fixture = Fixture::start().await;
-    let runs = AtomicUsize::new(0);
-    let results = [text(10), Returned::Unserializable, Returned::Nothing];
-    let first = deliver(&fixture.store(), &runs, LONG, &results).await;
-    let lost = ResultKept::Unserializable;
-    assert!(
-        matches!(&first[1], Outcome::Executed { result: None, kept, .. } if *kept == lost),
-        "{first:?}"
-    );
-    let second = deliver(&fixture.store(), &runs, LONG, &results).await;
-    for (at, outcome) in second.iter().enumerate() {
-        assert_eq!(status(&fixture, at), "COMPLETED");
-        let replayed =
-            matches!(outcome, Outcome::Replayed { result, .. } if result.is_some() == (at == 0));
-        assert!(replayed, "{outcome:?}");
-    }
-    assert_eq!(runs.into_inner(), 3);
-}
-
 /// One request for ten claims, one for ten completions with their results, and the requests of another
 /// process that reads them.
 #[tokio::test]
@@ -188,48 +166,4 @@ async fn a_result_that_dynamodb_refuses_as_too_large_is_left_out() {
     );
     assert_eq!(fixture.wire.operations(), ["PutItem"; 3]);
     assert_eq!(status(&fixture, 0), "COMPLETED");
-}
-
-fn server_error() -> Fault {
-    Fault::Instead(500, json!({"__type": "InternalServerError", "message": "it says so"}))
-}
-
-/// The completion fails up to ten times with each fault; then DynamoDB works again.
-#[tokio::test]
-async fn a_completion_is_retried_until_an_outage_ends() {
-    let outages: [fn() -> Fault; 4] = [
-        server_error,
-        || Fault::error("ThrottlingException"),
-        || Fault::Status(503),
-        || Fault::LoseAnswer,
-    ];
-    for outage in outages {
-        let fixture = Fixture::start().await;
-        let runs = AtomicUsize::new(0);
-        fixture.wire.fault([Fault::Pass].into_iter().chain((0..10).map(|_| outage())));
-        for label in ["executed", "replayed"] {
-            let outcomes = deliver(&fixture.store(), &runs, LONG, &[text(10)]).await;
-            assert_eq!(outcomes[0].label(), label);
-            fixture.wire.heal();
-        }
-        assert_eq!(runs.into_inner(), 1);
-    }
-}
-
-/// It is tried until the invocation ends. That it is not tried for longer is tested where time is simulated.
-#[tokio::test]
-async fn an_outage_beyond_the_invocation_is_a_lost_completion() {
-    let timeout = Duration::from_secs(2);
-    let fixture = Fixture::start().await;
-    let runs = AtomicUsize::new(0);
-    fixture.wire.fault([Fault::Pass].into_iter().chain((0..10_000).map(|_| server_error())));
-    let outcomes = deliver(&fixture.store(), &runs, timeout, &[text(10)]).await;
-    let Outcome::CompletionLost { result: Some(_), error } = &outcomes[0] else {
-        panic!("{outcomes:?}")
-    };
-    assert_eq!(error.kind(), StoreErrorKind::Unavailable);
-    assert!(outcomes[0].is_acknowledged(), "the work is done");
-    assert!(fixture.wire.operations().len() > 2, "it was tried again");
-    assert_eq!(status(&fixture, 0), "INPROGRESS", "until its lease ends");
-    assert_eq!(runs.into_inner(), 1);
 }

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::support::{Fault, Fixture, PlainVerdict, TABLE, claims, one, plain, soon, unknown};
+use crate::support::{Fault, Fixture, PlainVerdict, TABLE, claims, plain, soon, unknown};
 use aws_credential_types::{
     Credentials,
     provider::{ProvideCredentials, error::CredentialsError, future},
@@ -16,7 +16,6 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_dynamodb::{DynamoDbStore, DynamoDbStoreBuilder};
 use lambda_idempotency_testkit::clock::ManualClock;
-use serde_json::json;
 
 /// Credentials that fail to load a number of times, as those of a role during an outage.
 #[derive(Debug)]
@@ -100,32 +99,5 @@ async fn a_wrong_clock_costs_one_request() {
         let [wrong, corrected] = fixture.wire.signed()[..] else { panic!("two requests") };
         let correction = corrected.duration_since(wrong).unwrap();
         assert!(correction.abs_diff(ahead) < Duration::from_secs(30), "{correction:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_wrong_secret_key_costs_one_request() {
-    let fixture = Fixture::start().await;
-    let message = "The request signature we calculated does not match the signature you provided.";
-    let body = json!({"__type": "com.amazon.coral.service#InvalidSignatureException",
-        "message": message});
-    fixture.wire.fault([Fault::Instead(400, body)]);
-    let error = unknown(one(&fixture.store(), claims(1).remove(0)).await);
-    assert_eq!(error.kind(), StoreErrorKind::Denied);
-    assert!(!error.is_transient() && !error.may_have_applied());
-    assert_eq!(fixture.wire.operations(), ["PutItem"]);
-}
-
-#[tokio::test]
-async fn a_request_that_timed_out_at_the_server_is_sent_again() {
-    for count in [1, 3] {
-        let fixture = Fixture::start().await;
-        fixture
-            .wire
-            .fault([Fault::error("RequestTimeoutException"), Fault::error("RequestTimeout")]);
-        for verdict in fixture.store().write(&claims(count), soon()).await {
-            assert_eq!(plain(&verdict), PlainVerdict::Written);
-        }
-        assert_eq!(fixture.wire.take().len(), 3);
     }
 }

@@ -7,12 +7,11 @@ use crate::support::{
     released, soon, write,
 };
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use futures_util::future::join_all;
 use lambda_idempotency_core::{
     browse::Browse as _,
     clock::Timestamp,
     key::Key,
-    record::{Fingerprint, IdempotencyRecord, Status},
+    record::{Fingerprint, IdempotencyRecord, Provenance, Status},
     store::{Guard, RecordVersion, Store, StoreErrorKind, Verdict},
 };
 use lambda_idempotency_dynamodb::{Attributes, DynamoDbStore};
@@ -92,9 +91,12 @@ async fn an_undo_is_a_delete_under_the_token() {
 #[tokio::test]
 async fn statements_quote_names_and_carry_no_values() {
     let fixture = Fixture::start().await;
+    let mut done = completed(1, "7");
+    done.provenance = Some(Provenance::of_texts(Timestamp::EPOCH, |_| None));
     let writes = [
         write(0, Guard::Absent, Some(claimed(1))),
-        write(1, Guard::OwnedBy(owner(1)), Some(completed(1, "7"))),
+        // The owner that the guard names is there, and the provenance is that of the claim.
+        write(1, Guard::OwnedBy(owner(1)), Some(done)),
         write(2, Guard::OwnedBy(owner(1)), None),
         write(3, Guard::Unchanged(RecordVersion::of(&claimed(2))), Some(claimed(1))),
     ];
@@ -122,7 +124,7 @@ async fn statements_quote_names_and_carry_no_values() {
          REMOVE \"last_owner\" REMOVE \"failed_attempts\" REMOVE \"lost_attempts\" \
          REMOVE \"consecutive_losses\" REMOVE \"fence\" REMOVE \"error\" \
          REMOVE \"application\" REMOVE \"steps\" REMOVE \"outbox\" REMOVE \"payload\" REMOVE \"unfinished\" \
-         REMOVE \"provenance\" WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
+         WHERE \"id\" = ? AND \"status\" = ? AND \"owner\" = ?"
     );
     assert_eq!(
         text(2),
@@ -247,34 +249,6 @@ async fn the_retries_of_the_client_are_off() {
     fixture.wire.fault([Fault::LoseAnswer]);
     let verdict = one(&store, write(0, Guard::Absent, Some(claimed(1)))).await;
     assert_eq!(plain(&verdict), PlainVerdict::Written, "the store itself sent it again");
-}
-
-#[tokio::test]
-async fn fifty_claimants_of_a_key_have_one_winner() {
-    for company in [0, 2] {
-        let fixture = Fixture::start().await;
-        let store = fixture.store();
-        let claimants = (1..=50).map(|me| {
-            let store = store.clone();
-            async move {
-                let mut writes = vec![write(0, Guard::Absent, Some(claimed(me)))];
-                let own = usize::try_from(me).unwrap() * 1000;
-                let others = (0..company).map(|n| own + n);
-                writes.extend(others.map(|n| write(n, Guard::Absent, Some(claimed(me)))));
-                (me, store.write(&writes, soon()).await)
-            }
-        });
-        let verdicts = join_all(claimants).await;
-        let winners: Vec<_> =
-            verdicts.iter().filter(|(_, v)| matches!(v[0], Verdict::Written)).collect();
-        assert_eq!(winners.len(), 1);
-        let winner = claimed(winners[0].0);
-        for (me, verdicts) in &verdicts {
-            if *me != winners[0].0 {
-                assert_eq!(plain(&verdicts[0]), PlainVerdict::Found(Some(winner.clone())));
-            }
-        }
-    }
 }
 
 #[tokio::test]
@@ -446,28 +420,4 @@ async fn a_write_of_a_part_has_its_guard_and_knows_its_own_work() {
         let sent = fixture.wire.operations();
         assert!(sent.iter().filter(|sent| *sent == operation).count() == 4, "{sent:?}");
     }
-}
-
-/// A single write replaces the whole item; a statement cannot remove attributes that it does not know.
-#[tokio::test]
-async fn unknown_attributes_are_removed_only_by_single_writes() {
-    let fixture = Fixture::start().await;
-    let item = |n: usize| {
-        json!({
-            "id": {"S": format!("op#{n}")}, "status": {"S": "INPROGRESS"},
-            "expiration": {"N": "9"}, "tags": {"SS": ["x"]},
-        })
-    };
-    let seen = Guard::Unchanged(RecordVersion::of(&IdempotencyRecord::new(
-        Status::InProgress,
-        Timestamp::from_secs(9),
-    )));
-    (0..3).for_each(|n| fixture.put(&item(n)));
-    let take = |n| write(n, seen.clone(), Some(claimed(1)));
-    assert_eq!(plain(&one(&fixture.store(), take(0)).await), PlainVerdict::Written);
-    for verdict in fixture.store().write(&[take(1), take(2)], soon()).await {
-        assert_eq!(plain(&verdict), PlainVerdict::Written);
-    }
-    assert_eq!(fixture.item("op#0").unwrap()["tags"], Value::Null);
-    assert_eq!(fixture.item("op#1").unwrap()["tags"], json!({"SS": ["x"]}));
 }

@@ -26,13 +26,6 @@ use aws_sdk_dynamodb::{
     config::{BehaviorVersion, Credentials, Region},
 };
 
-/// Known deviations of [MiniStack](https://pypi.org/project/ministack/) from DynamoDB. Remove a deviation
-/// when its scenario passes.
-const MINISTACK_DEVIATES: &[suite::Deviation] = &[];
-
-/// DynamoDB itself has no deviations by definition.
-const ENDPOINT_DEVIATES: &[suite::Deviation] = &[];
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ministack_conforms() {
     let server = ministack::MiniStack::start("dynamodb");
@@ -42,10 +35,10 @@ async fn ministack_conforms() {
         .endpoint_url(server.url())
         .credentials_provider(Credentials::new("id", "secret", None, None, "test"))
         .build();
-    suite::conforms(&Client::from_conf(config), MINISTACK_DEVIATES).await;
+    suite::conforms(&Client::from_conf(config)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_named_endpoint_conforms() {
-    suite::conforms(&endpoint::client().await, ENDPOINT_DEVIATES).await;
+    suite::conforms(&endpoint::client().await).await;
 }
