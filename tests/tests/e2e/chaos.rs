@@ -5,11 +5,13 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use lambda_idempotency_chaos::{
     Cause, Error, FaultKind, Mode, Offence, Origin, Report, Settings, Template, run,
 };
 use lambda_idempotency_local::{Outcome, Table};
+use lambda_idempotency_tests::events::{
+    batch, event, kinesis, message, message_in_group, notification,
+};
 use serde_json::{Value, json};
 
 fn settings(deliveries: usize, faults: &[FaultKind]) -> Settings {
@@ -148,30 +150,15 @@ fn own(binary: &str, deliveries: usize) -> Settings {
     Settings { deliveries, ..Settings::for_any_function(binary, template) }
 }
 
-/// An event with one record, as `lambda-idempotency event` makes it, that pays one payment.
+/// An event with one record that pays one payment.
 fn payment(origin: Origin) -> Value {
-    let body = r#"{"paymentId":"p","amount":500}"#;
-    let sqs = |queue: &str| {
-        json!({ "Records": [{
-            "eventSource": "aws:sqs", "eventSourceARN": format!("arn:aws:sqs:eu-west-1:1:{queue}"),
-            "messageId": "m", "body": body, "attributes": {}, "messageAttributes": {},
-        }] })
-    };
+    let payment = json!({ "paymentId": "p", "amount": 500 });
     match origin {
-        Origin::Sqs => sqs("payments"),
-        Origin::SqsFifo => sqs("payments.fifo"),
-        Origin::Sns => json!({ "Records": [{ "EventSource": "aws:sns", "Sns": {
-            "MessageId": "n", "TopicArn": "arn:aws:sns:eu-west-1:1:payments", "Message": body,
-        } }] }),
-        Origin::EventBridge => json!({
-            "id": "e", "source": "shop", "detail-type": "Paid", "account": "1",
-            "region": "eu-west-1", "detail": { "paymentId": "p", "amount": 500 },
-        }),
-        Origin::Kinesis => json!({ "Records": [{
-            "eventSource": "aws:kinesis", "eventID": "shardId-000000000000:1",
-            "eventSourceARN": "arn:aws:kinesis:eu-west-1:1:stream/payments",
-            "kinesis": { "sequenceNumber": "1", "data": BASE64_STANDARD.encode(body) },
-        }] }),
+        Origin::Sqs => batch([message("m", &payment)]),
+        Origin::SqsFifo => batch([message_in_group("m", "g", &payment)]),
+        Origin::Sns => notification("n", &payment),
+        Origin::EventBridge => event("e", &payment),
+        Origin::Kinesis => kinesis([(0, 1, "p", payment)]),
         Origin::DynamoDb => json!({ "Records": [{
             "eventSource": "aws:dynamodb", "eventID": "e", "eventName": "INSERT",
             "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/payments/stream/s",

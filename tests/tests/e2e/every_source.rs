@@ -22,29 +22,33 @@ fn every_source() -> FunctionConfig {
 }
 
 /// The effect ledger of one test.
-struct Effects(PathBuf);
+pub(crate) struct Effects(PathBuf);
 
 impl Effects {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("effects-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         Self(Path::new(env!("CARGO_TARGET_TMPDIR")).join(name))
     }
 
-    fn of(&self, function: FunctionConfig) -> FunctionConfig {
+    pub(crate) fn of(&self, function: FunctionConfig) -> FunctionConfig {
         function.env("SCRIPTED_LEDGER", self.0.to_str().unwrap())
+    }
+
+    /// A line for each handler that started, and one for each order that was placed.
+    pub(crate) fn lines(&self) -> String {
+        fs::read_to_string(&self.0).unwrap_or_default()
     }
 
     /// How often the handler of an order has started.
     fn starts(&self, order: &str) -> usize {
-        let lines = fs::read_to_string(&self.0).unwrap_or_default();
-        lines.lines().filter(|line| line.starts_with(&format!("start {order} "))).count()
+        self.lines().lines().filter(|line| line.starts_with(&format!("start {order} "))).count()
     }
 
     /// The orders in the order in which they were placed.
     fn placed(&self) -> Vec<String> {
-        let lines = fs::read_to_string(&self.0).unwrap_or_default();
+        let lines = self.lines();
         let placed = lines.lines().filter_map(|line| line.strip_prefix("effect "));
         placed.map(|rest| rest.split(' ').next().unwrap().to_owned()).collect()
     }

@@ -1,51 +1,26 @@
 //! Orders of an operation that is a mutex: those of one key are placed one after the other, by several processes of
 //! which some are killed, and each message places its order.
 
-use std::{collections::BTreeSet, path::PathBuf, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use lambda_idempotency_local::{FunctionConfig, Outcome, SqsConfig};
 use lambda_idempotency_tests::events::{batch, batch_of, message, order, order_with};
 use serde_json::json;
 
-use crate::support::{TIMEOUT, World, outcomes, scripted_orders};
+use crate::{
+    every_source::Effects,
+    support::{TIMEOUT, World, outcomes, scripted_orders},
+};
 
 fn function() -> FunctionConfig {
     scripted_orders().timeout(TIMEOUT).env("SCRIPTED_MUTEX", "1")
 }
 
-/// The file to which the processes append a line when a handler starts, and one when it places its order.
-struct Lines(PathBuf);
-
-impl Lines {
-    fn new() -> Self {
-        let number = std::process::id();
-        let path = std::env::temp_dir().join(format!("lambda-idempotency-mutex-{number}"));
-        let _ = std::fs::remove_file(&path);
-        Self(path)
-    }
-
-    /// For each line: whether a handler started there, its message, and its process.
-    fn read(&self) -> Vec<(bool, String, String)> {
-        let text = std::fs::read_to_string(&self.0).unwrap();
-        let line = |line: &str| {
-            let words: Vec<_> = line.split(' ').collect();
-            (words[0] == "start", words[2].to_owned(), words[3].to_owned())
-        };
-        text.lines().map(line).collect()
-    }
-}
-
-impl Drop for Lines {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.0);
-    }
-}
-
 /// Forty messages of one key in eight processes, one of which is killed while its handler works.
 #[tokio::test]
 async fn processes_work_one_after_the_other_also_if_one_is_killed() {
-    let lines = Lines::new();
-    let function = function().env("SCRIPTED_LEDGER", lines.0.to_str().unwrap());
+    let effects = Effects::new();
+    let function = effects.of(function());
     let queue = SqsConfig {
         visibility: Some(Duration::from_millis(150)),
         max_receive_count: 1000,
@@ -55,7 +30,7 @@ async fn processes_work_one_after_the_other_also_if_one_is_killed() {
     let slow = order_with("o-1", json!({ "delayMs": 20 }));
     let event = batch((0..40).map(|number| message(&format!("m-{number}"), &slow)));
     let killed = async {
-        while !std::fs::read_to_string(&lines.0).is_ok_and(|text| text.lines().count() > 20) {
+        while effects.lines().lines().count() <= 20 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         world.kill_in_flight()
@@ -65,7 +40,10 @@ async fn processes_work_one_after_the_other_also_if_one_is_killed() {
     assert!(report.count(&Outcome::Crashed) > 0, "{:?}", outcomes(&report));
     let (mut at_work, mut placed): (Option<(String, String)>, _) = (None, BTreeSet::new());
     let mut lost = 0;
-    for (starts, message, process) in lines.read() {
+    for line in effects.lines().lines() {
+        let words: Vec<_> = line.split(' ').collect();
+        let (starts, message, process) =
+            (words[0] == "start", words[2].to_owned(), words[3].to_owned());
         match (starts, at_work.take()) {
             (true, before) => {
                 // A handler that has started and not ended was killed, with its whole process.

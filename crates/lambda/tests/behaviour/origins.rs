@@ -9,65 +9,44 @@ use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
-    pipes::{flat, from_broker},
+    pipes::from_broker,
     support::{batch, bus_event, notification, order},
     support_streams::{
-        BROKER, CLUSTER, active_mq, change, collection, document, message, of_active_mq,
-        of_rabbit_mq, put, rabbit_mq, topic,
+        BROKER, CLUSTER, collection, document, message, of_active_mq, of_rabbit_mq, put, rabbit_mq,
+        topic,
     },
 };
 
 /// Each event with the members that identify its record or tell where it is from, as paths, and the one that is asked for
-/// if they are all missing.
+/// if they are all missing. `mutated_samples` has all members of all samples; these are what a user is told.
 fn events() -> Vec<(Value, &'static [&'static str], &'static str)> {
     let (active, rabbit) = (of_active_mq("1", "{}"), of_rabbit_mq("1", "{}"));
-    let in_pipe = |source, record: &Value| json!([from_broker(record.clone(), source, BROKER)]);
-    let mut of_queue = rabbit.clone();
-    of_queue["eventSourceKey"] = "orders::/".into();
     let mut of_topic = from_broker(message(0, 1, "a", ""), "aws:kafka", CLUSTER);
     of_topic["bootstrapServers"] = "b-1:9092".into();
     let of_topic = json!([of_topic]);
-    let sqs = batch([order("m-1", "a", "")]);
-    let bus = bus_event("e-1", "Placed", &json!({}));
-    let kinesis = batch([put(1, "k", "a", "")]);
-    let document_db = collection([document(1, "d", "a", "")]);
     let kafka = topic([message(0, 1, "a", "")]);
-    let (actives, rabbits) = (active_mq([active.clone()]), rabbit_mq([rabbit]));
+    let piped = json!([from_broker(active, "aws:amq", BROKER)]);
     vec![
-        (sqs, &["/Records/0/eventSourceARN"], "eventSourceARN"),
-        (json!([order("m-1", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
-        (notification("n-1", "{}"), &["/Records/0/Sns/MessageId"], "Sns.MessageId"),
+        (batch([order("m-1", "a", "")]), &["/Records/0/eventSourceARN"], "eventSourceARN"),
         (notification("n-1", "{}"), &["/Records/0/Sns/TopicArn"], "Sns.TopicArn"),
-        (bus.clone(), &["/id"], "id"),
-        (bus.clone(), &["/account"], "account"),
-        (bus.clone(), &["/region"], "region"),
-        (json!([bus]), &["/0/id"], "id"),
-        (kinesis.clone(), &["/Records/0/eventID"], "eventID"),
-        (kinesis, &["/Records/0/eventSourceARN"], "eventSourceARN"),
-        (batch([change(1, "k", "a", "")]), &["/Records/0/eventSourceARN"], "eventSourceARN"),
-        (document_db.clone(), &["/events/0/event/_id/_data"], "event._id._data"),
-        (document_db, &["/eventSourceArn"], "eventSourceArn"),
-        (kafka, &["/eventSourceArn", "/bootstrapServers"], "bootstrapServers"),
-        (actives.clone(), &["/messages/0/messageID"], "messageID"),
-        (actives.clone(), &["/eventSourceArn"], "eventSourceArn"),
-        (actives, &["/messages/0/destination/physicalName"], "destination.physicalName"),
+        (bus_event("e-1", "Placed", &json!({})), &["/account"], "account"),
+        (batch([put(1, "k", "a", "")]), &["/Records/0/eventID"], "eventID"),
         (
-            rabbits.clone(),
+            collection([document(1, "d", "a", "")]),
+            &["/events/0/event/_id/_data"],
+            "event._id._data",
+        ),
+        (kafka, &["/eventSourceArn", "/bootstrapServers"], "bootstrapServers"),
+        (
+            rabbit_mq([rabbit]),
             &["/rmqMessagesByQueue/orders::~1/0/basicProperties/messageId"],
             "basicProperties.messageId",
         ),
-        (rabbits, &["/eventSourceArn"], "eventSourceArn"),
-        (json!([flat(put(1, "k", "a", ""))]), &["/0/eventSourceARN"], "eventSourceARN"),
-        (json!([change(1, "k", "a", "")]), &["/0/eventSourceARN"], "eventSourceARN"),
-        (of_topic.clone(), &["/0/eventSourceArn", "/0/bootstrapServers"], "bootstrapServers"),
-        (of_topic.clone(), &["/0/topic"], "topic"),
         (of_topic, &["/0/partition"], "partition"),
-        (in_pipe("aws:amq", &active), &["/0/eventSourceArn"], "eventSourceArn"),
-        (in_pipe("aws:amq", &active), &["/0/destination/physicalName"], "destination.physicalName"),
-        (in_pipe("aws:rmq", &of_queue), &["/0/eventSourceArn"], "eventSourceArn"),
-        (in_pipe("aws:rmq", &of_queue), &["/0/eventSourceKey"], "eventSourceKey"),
+        (piped, &["/0/destination/physicalName"], "destination.physicalName"),
     ]
 }
+
 fn identity(event: &Value) -> Result<Vec<String>, Rejection> {
     let mut records = inspect::event(&event.to_string(), None).unwrap();
     assert_eq!(records.len(), 1, "{event}");

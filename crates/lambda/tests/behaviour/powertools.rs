@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::keys::powertools::Collision;
 use lambda_idempotency::{
-    Call, Failure, Operation, Run, RunError,
+    Call, Failure, Operation, Run,
     clock::Timestamp,
-    error::Rejection,
     keys::{powertools::PowertoolsKeys, record},
     policy::OnMissingKey,
     source::{Invoke, Sqs},
@@ -16,7 +14,7 @@ use lambda_idempotency_core::{
     record::{IdempotencyRecord, Status},
     store::{Guard, Write},
 };
-use lambda_idempotency_keys::{Key, SelectionError};
+use lambda_idempotency_keys::Key;
 use serde_json::{Value, json, value::RawValue};
 
 use crate::support::{World, serve};
@@ -143,46 +141,6 @@ async fn work_that_powertools_completed_is_replayed() {
         let run = recorded.run(&world, json!("again")).await;
         assert_eq!((run.result, run.replayed), (result, true), "{}", recorded.name());
     }
-}
-
-async fn refusal(operation: &Operation, payload: &str) -> Rejection {
-    let payload = RawValue::from_string(payload.to_owned()).unwrap();
-    let world = World::new();
-    match world.call(&world.idempotency(), operation, &payload, async |_| Ok(1)).await {
-        Err(RunError::Rejected(rejection)) => rejection,
-        other => panic!("{other:?}"),
-    }
-}
-
-#[tokio::test]
-async fn keys_that_another_event_may_have_are_refused_by_default() {
-    let operation = |powertools| Operation::new("place").key("id").powertools(powertools);
-    let typescript = || operation(PowertoolsKeys::typescript("orders-fn"));
-    for (operation, payload, expected) in [
-        (typescript(), r#"{"id":9007199254740993}"#, Collision::Number),
-        (typescript(), r#"{"id":{"a":1,"__proto__":{"b":1}}}"#, Collision::Prototype),
-        (typescript(), r#"{"id":0}"#, Collision::TakenForMissing),
-        (typescript().key("[id]"), r#"{"id":0}"#, Collision::TakenForMissing),
-        (
-            operation(PowertoolsKeys::python("p")),
-            r#"{"id":0.1000000000000000055}"#,
-            Collision::Number,
-        ),
-    ] {
-        let refusal = refusal(&operation, payload).await;
-        let Rejection::Key { error: SelectionError::Collision(collision), .. } = &refusal else {
-            panic!("{refusal:?}")
-        };
-        assert_eq!(*collision, expected);
-        let message = refusal.to_string();
-        assert!(message.contains("accept_collisions") && !message.contains("90071"), "{message}");
-    }
-    let parts = typescript().key("[id, order]");
-    let refusal = refusal(&parts, r#"{"id":"a"}"#).await;
-    let Rejection::Key { error: SelectionError::PartMissing { part }, .. } = refusal else {
-        panic!("a missing part")
-    };
-    assert_eq!(part, "2");
 }
 
 #[tokio::test]
