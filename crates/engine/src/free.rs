@@ -17,7 +17,6 @@ use crate::{
 
 /// Why a key was not freed.
 #[derive(Clone, Debug)]
-#[non_exhaustive]
 pub enum NotFreed {
     /// A worker holds the key, the record has messages that are not known to be sent and would be lost, or the key belongs to
     /// another application.

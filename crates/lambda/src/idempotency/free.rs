@@ -1,9 +1,6 @@
 //! [`Idempotency::free`]: the key of finished work is new again.
 
-use lambda_idempotency_core::{
-    admission::{Finding, Freed},
-    outbox::SendError,
-};
+use lambda_idempotency_core::admission::Freed;
 use lambda_idempotency_engine::free::NotFreed;
 use serde::Serialize;
 
@@ -12,9 +9,6 @@ use crate::{
     idempotency::{Idempotency, run::key_of_payload},
     operation::Operation,
 };
-
-const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let a \
-     delivery or a relay send them, and free the key then";
 
 impl Idempotency {
     /// Deletes the record of the key of `payload`, so that its next delivery or call is new work: an order was cancelled
@@ -82,12 +76,8 @@ impl Idempotency {
         let key = key_of_payload(operation, payload)?;
         let prepared = operation.prepared()?;
         self.engine.free(&key, &prepared.policy).await.map_err(|error| match error {
-            NotFreed::Found(Finding::Held { until }) => RunError::Busy { until },
-            NotFreed::Found(Finding::Foreign { application }) => {
-                RunError::Foreign(self.engine.foreign(&prepared.name, application))
-            }
+            NotFreed::Found(found) => self.refusal(&prepared, found),
             NotFreed::Store(error) => RunError::Store(error),
-            _ => RunError::Unsent(SendError::new(UNSENT)),
         })
     }
 }

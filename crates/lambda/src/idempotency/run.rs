@@ -10,6 +10,7 @@ use lambda_idempotency_core::{
     admission::Finding,
     clock::{BoxFuture, Timestamp},
     failure::Failure,
+    outbox::SendError,
     outcome::Outcome,
 };
 use lambda_idempotency_engine::{
@@ -198,16 +199,30 @@ impl Idempotency {
         match found.map_err(RunError::Store)? {
             // The work is done, whatever became of its messages.
             Finding::Completed(result) | Finding::Unsent(result) => decoded(result).map(Some),
-            Finding::Failed { error_type, .. } => Err(RunError::PermanentlyFailed { error_type }),
-            Finding::Held { until } => Err(RunError::Busy { until }),
-            Finding::Mismatch => Err(RunError::Mismatch),
-            Finding::Foreign { application } => {
-                Err(RunError::Foreign(self.engine.foreign(&prepared.name, application)))
-            }
             Finding::Free | Finding::Mine => Ok(None),
+            found => Err(self.refusal(&prepared, found)),
+        }
+    }
+
+    /// Why what was found under a key allows neither its result nor its freeing.
+    pub(super) fn refusal(&self, operation: &Prepared, found: Finding) -> RunError {
+        match found {
+            Finding::Held { until } => RunError::Busy { until },
+            Finding::Failed { error_type, .. } => RunError::PermanentlyFailed { error_type },
+            Finding::Mismatch => RunError::Mismatch,
+            Finding::Foreign { application } => {
+                RunError::Foreign(self.engine.foreign(&operation.name, application))
+            }
+            Finding::Unsent(_) => RunError::Unsent(SendError::new(UNSENT)),
+            Finding::Free | Finding::Mine | Finding::Completed(_) => {
+                RunError::ResultLost(ResultLost::Unknown)
+            }
         }
     }
 }
+
+const UNSENT: &str = "the record of the key has messages that are not all sent, and they would be lost with it; let a \
+     delivery or a relay send them, and free the key then";
 
 /// The key of a payload, which is made where its work is done, too.
 pub(crate) fn key_of_payload<P>(operation: &Operation, payload: &P) -> Result<Key, RunError>
