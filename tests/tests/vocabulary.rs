@@ -12,26 +12,14 @@ use std::{
 const CRATES: [&str; 5] = ["core", "dynamodb", "engine", "keys", "lambda"];
 
 const MOST: usize = 20;
-const SEVERAL: [(&str, &str); 19] = [
-    ("Attributes", "of a table, for users; the member `attributes` of a message"),
-    ("Bucket", "a member of a notification of S3, read for filters and for identities"),
-    ("Call", "what a handler gets; the private call of a sink, which a handler never meets"),
-    ("Change", "a change of a document, and of an item: each source's own JSON"),
+const SEVERAL: [(&str, &str); 10] = [
     ("Cursor", "of a listing, for store authors; of the private reader of expressions"),
-    ("Delivered", "for users; and the JSON that each source delivers, in its own file"),
-    (
-        "Delivery",
-        "of a record to the engine; the member of a notification that names its subscription",
-    ),
     ("Failure", "of a handler, for users; a member of the JSON of a response"),
     ("Function", "for users; the private choice of a hash function"),
     ("Kind", "of a filter; of a value of an expression: private to both"),
     ("Message", "of the outbox, and of a producer, for users; and the JSON of a source"),
-    ("Notification", "the JSON of SNS, and of S3"),
-    ("Origin", "the members that name where a record is from, in three forms of JSON"),
     ("Parts", "of a source; of one value that is decoded: private to both"),
     ("Record", "as it is delivered; as it is shown for users, without what may be payload"),
-    ("Response", "the JSON of a response to a source; a member of a notification of S3"),
     ("Sealed", "the usual name for a trait that seals another"),
     ("Text", "a text of JSON; a text of an expression: private to both"),
     ("Within", "a reader of what is in a value; the invocation of a call: private to both"),
