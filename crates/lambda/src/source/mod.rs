@@ -67,19 +67,20 @@
 //!
 //! **A sink gets each of them at least once while its source delivers it, always with one [id](DivertedRecord::id), and the
 //! record is acknowledged only after its `Ok`.** After the last delivery [nothing calls the sink
-//! again](crate::guide::failure_modes#diverting-records), which matters for SNS, S3, EventBridge and Scheduler. It may get a record again: when the batch is delivered again, or when the worker dies before the
-//! response. So let a queue, a bucket or a table recognise the id. Copies in one event are given to it once.
+//! again](crate::guide::failure_modes#diverting-records), which matters for SNS, S3, EventBridge and Scheduler. It may get a
+//! record again: when the batch is delivered again, or when the worker dies before the response. So let a queue, a bucket or
+//! a table recognise the id. Copies in one event are given to it once.
 //!
-//! Sinks are called after the handlers of the invocation, 16 at a time, until shortly before its deadline, and have two seconds
-//! of it at least, or a fifth. The records behind such a record in its order group do not wait for the sink. A sink that returns an error, panics or takes too long has not
-//! taken the record, which returns to its source.
+//! Sinks are called after the handlers of the invocation, 16 at a time; two seconds before its deadline, or a fifth of the time,
+//! are reserved for them and the answer. The records behind such a record in its order group do not wait for the sink. A sink
+//! that returns an error, panics or takes too long has not taken the record, which returns to its source.
 //!
 //! A record that runs without a claim (because it has no key or the store was unavailable, and a policy is to run it
 //! unprotected), or in [mutex mode](crate::Mode::Mutex), has its handler called at each delivery. Without a claim its failures
 //! are not counted, so neither [`max_failed_attempts`](crate::Operation::max_failed_attempts) above 1 nor a timeout makes them
 //! permanent.
 //!
-//! The log has the outcome of the record (`failed`, `permanently_failed`, `mismatch` or `rejected`), and a warning that it was
+//! The log has the outcome of the record (`failed`, `timed_out`, `permanently_failed`, `mismatch` or `rejected`), and a warning that it was
 //! diverted, or why not. The permanent failure stays recorded: to process the record after all, delete its item from the
 //! table before you send the record again.
 //!
