@@ -45,7 +45,7 @@ enum Command {
     Keys(Box<keys::Arguments>),
     Event(event::Arguments),
     #[cfg(feature = "local")]
-    Invoke(invoke::Arguments),
+    Invoke(Box<invoke::Arguments>),
     /// Deliver events to a real function on this machine (not compiled in)
     #[cfg(not(feature = "local"))]
     Invoke(LeftOut),
@@ -81,7 +81,7 @@ fn main() -> ExitCode {
         Command::Keys(arguments) => keys::run(&arguments),
         Command::Event(arguments) => event::run(&arguments),
         #[cfg(feature = "local")]
-        Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(arguments)),
+        Command::Invoke(arguments) => runtime::run_to_the_end(invoke::run(*arguments)),
         #[cfg(not(feature = "local"))]
         Command::Invoke(_) => Err(failure::left_out("`invoke`", "local")),
         #[cfg(feature = "chaos")]

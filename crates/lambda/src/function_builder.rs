@@ -200,7 +200,6 @@ pub trait LateSource {
 
 impl Function {
     #[doc(hidden)]
-    #[expect(clippy::missing_errors_doc, reason = "nobody can call it")]
     pub fn on<S: LateSource, O, H>(self, source: S, _: O, _: H) -> Result<Self, ConfigError> {
         source.never()
     }

@@ -106,7 +106,7 @@ async fn as_many_functions_run_at_a_time_as_the_context_says() {
         let payments = (0..20).map(|id| json!({ "id": [at_once, id] }));
         let idempotency = world.idempotency();
         let charge = charge();
-        let runs = idempotency.run_many(&charge, payments, context, &slow);
+        let runs = idempotency.run_many(&charge, payments, context, slow);
         let runs = world.clock.drive(runs).await;
         assert!(runs.iter().all(Result::is_ok), "{runs:?}");
         assert_eq!(most.swap(0, Ordering::Relaxed), at_once);

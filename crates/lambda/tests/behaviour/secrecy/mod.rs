@@ -223,7 +223,10 @@ impl Watch {
             std::future::ready(if has_failed { Ok(()) } else { Err(Failure::from(diverted.raw)) })
         };
         let captured = self.captured.clone();
-        let hook = move |busy: BusyRecord| std::future::ready(captured.debug(&busy));
+        let hook = move |busy: BusyRecord| {
+            captured.debug(&busy);
+            std::future::ready(())
+        };
         let mut function = self.idempotency(log).function();
         // Direct invocations need a key in the payload. Without one, no record has room to be kept.
         let is_direct = way(Operation::new("invoke")).producer().is_ok();
