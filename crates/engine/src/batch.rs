@@ -115,7 +115,7 @@ impl Engine {
         self
     }
 
-    /// What writes a log line for each record, if something does.
+    /// The observer that writes a log line for each record, if there is one.
     #[must_use]
     pub const fn log(&self) -> Option<TracingObserver> {
         self.parts.observers.log()
@@ -156,13 +156,13 @@ impl Engine {
         self
     }
 
-    /// What is to be said of a key that belongs to another application.
+    /// Describes a key that belongs to another application.
     #[must_use]
     pub fn foreign(&self, operation: &str, theirs: Arc<str>) -> Foreign {
         Foreign::new(operation, theirs, self.parts.application.clone())
     }
 
-    /// What its store can do.
+    /// The capabilities of its store.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.parts.store.capabilities()
@@ -184,7 +184,7 @@ impl Engine {
         &self.parts.clock
     }
 
-    /// What a claim of `key` would be answered now, without claiming it: its result, its permanent
+    /// The answer that a claim of `key` would get now, without claiming it: its result, its permanent
     /// failure, or until when it is held. [`Finding::Free`] says that the work is not done.
     ///
     /// # Errors
@@ -229,7 +229,6 @@ impl Engine {
         batch: Batch<'a>,
         is_redelivered: bool,
     ) -> impl Future<Output = Vec<Outcome>> + Send + 'a {
-        // Not an `async` function, which would keep the place of the batch beside its driver.
         lazy(move |_| Driver::new(&self.parts, self.protected(batch), is_redelivered)).flatten()
     }
 

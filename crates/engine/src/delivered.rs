@@ -47,7 +47,7 @@ pub struct Delivered {
     is_cause: bool,
     /// As a test has set it, instead of what is read.
     set: Option<Box<Set>>,
-    /// What the claim of its key keeps, until the engine has taken it.
+    /// The text that the claim of its key keeps, until the engine has taken it.
     kept: Option<Json>,
 }
 
@@ -69,7 +69,7 @@ struct EventRange {
     end: u32,
 }
 
-/// What tests have set.
+/// Values that tests have set.
 #[derive(Clone, Default)]
 struct Set {
     attributes: Vec<(String, String)>,
@@ -106,7 +106,7 @@ pub type ReadTraceHeader = fn(record: &str) -> Option<String>;
 /// A record as OpenTelemetry's conventions for messaging describe it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Messaging<'a> {
-    /// What delivers it: `aws_sqs`, `kafka`, ...
+    /// The system that delivers it: `aws_sqs`, `kafka`, ...
     pub system: &'static str,
     /// The name of its queue, topic or stream, if that is known.
     pub destination: Option<&'a str>,

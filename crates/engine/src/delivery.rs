@@ -1,4 +1,4 @@
-//! What the engine is given: a batch of deliveries, and what is to be done with each.
+//! The input of the engine: a batch of deliveries, and what is to be done with each.
 
 use std::{
     sync::{
@@ -21,7 +21,7 @@ use lambda_idempotency_keys::Key;
 /// A handler with its decoded payload, ready to be called once.
 pub type Job<'a> = Box<dyn FnOnce(Call) -> BoxFuture<'a, Result<Returned, Failure>> + Send + 'a>;
 
-/// What a handler returned.
+/// The result of a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Returned {
     /// Its result as JSON text, for later deliveries.
@@ -48,7 +48,7 @@ pub struct Delivery<'a> {
     /// without a group, those received most often start first: they are closest to being given up by
     /// their source.
     pub receives: u32,
-    /// What to do.
+    /// The work to be done.
     pub work: Work<'a>,
     /// Whether the caller takes care of the record if it will never be processed: a permanent failure, a mismatch,
     /// a rejected record. Then the records behind it in its group do not wait for it, and a failure counts as permanent
@@ -88,13 +88,13 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// What is to be done with a record.
+/// The work to be done with a record.
 pub enum Work<'a> {
     /// Once per key.
     Keyed {
         /// The idempotency key.
         key: Key,
-        /// What must agree with other deliveries of the key.
+        /// The fingerprint, which must agree with other deliveries of the key.
         fingerprint: Option<Fingerprint>,
         /// The whole payload, to recognise copies where there is no fingerprint.
         payload: &'a str,

@@ -37,7 +37,7 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// A call of the store, or of the sender, that has ended.
 struct FinishedCall {
     answer: Input,
-    /// What is reported of a call of the store.
+    /// The report of a call of the store.
     of_store: Option<OfStore>,
 }
 
@@ -51,7 +51,7 @@ struct OfStore {
 /// One batch on its way.
 pub(crate) struct Driver<'a> {
     parts: &'a EngineParts,
-    /// What observers get at the end.
+    /// The report that observers get at the end.
     end: BatchEnd<'a>,
     /// How many records had which outcome, for the log.
     outcomes: BTreeMap<&'static str, usize>,
@@ -148,7 +148,6 @@ impl<'a> Driver<'a> {
     ) {
         let since = self.now();
         let of_store = Some(OfStore { purpose, members, since });
-        // An `async` block would have room for the call twice.
         self.calls.push(Box::pin(call.map(move |answer| FinishedCall { answer, of_store })));
     }
 
@@ -220,7 +219,7 @@ impl<'a> Driver<'a> {
         self.surroundings.set_outcome(ended.at, ended.into_outcome());
     }
 
-    /// What has happened: answers of the store first, then handlers.
+    /// The next event: answers of the store first, then handlers.
     fn poll_events(&mut self, context: &mut Context<'_>) -> Poll<Input> {
         match self.calls.poll_next_unpin(context) {
             Poll::Ready(Some(called)) => {
@@ -243,7 +242,7 @@ impl<'a> Driver<'a> {
                 Polled::Ended(at, ended, since, steps) => {
                     self.surroundings.returned(at, now);
                     if let Some(steps) = steps {
-                        // What is written when the handler has ended carries them.
+                        // The completion carries them, if the handler has ended.
                         let input = Input::Steps { at, steps };
                         self.machine.handle(input, now, &mut self.surroundings);
                     }

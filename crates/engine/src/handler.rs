@@ -47,7 +47,7 @@ impl Latest {
     }
 }
 
-/// What a handler is called with, and when at the latest.
+/// The arguments of a handler, and when it is called at the latest.
 pub(crate) struct Due<'a> {
     pub(crate) operation: &'a str,
     pub(crate) job: Job<'a>,
@@ -70,7 +70,7 @@ pub(crate) struct HandlerCall<'a> {
     renewed: Timestamp,
     /// From the first poll on.
     span: Span,
-    /// What its call collects, if its operation is transactional.
+    /// The effects that its call collects, if its operation is transactional.
     effects: Option<Arc<Collector>>,
     /// The steps and messages of its call.
     shared: Shared,
@@ -227,7 +227,7 @@ fn mark_failed(span: &Span, error_type: &str) {
     span.record("otel.status_code", "ERROR");
 }
 
-/// What OpenTelemetry calls the span: what is done and with which destination, or the operation's name.
+/// The name of the span for OpenTelemetry: the destination that is processed, or the operation's name.
 struct SpanName<'a> {
     operation: &'a str,
     messaging: Option<Messaging<'a>>,

@@ -118,7 +118,7 @@ pub struct StoreCall<'a> {
     pub operation: &'a str,
     /// The source of the records.
     pub source: &'static str,
-    /// What it was for.
+    /// Its purpose.
     pub purpose: StorePurpose,
     /// How many keys it read, or records it wrote.
     pub members: usize,
@@ -128,7 +128,7 @@ pub struct StoreCall<'a> {
     pub errors: &'a [StoreErrorKind],
 }
 
-/// What a call of the store is for.
+/// The purpose of a call of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum StorePurpose {
@@ -225,7 +225,7 @@ impl TracingObserver {
         self.error_messages
     }
 
-    /// What the handler said.
+    /// The message of the handler's error.
     fn message(self, report: &Report<'_>) -> Option<String> {
         match report.outcome {
             Outcome::Failed { failure, .. } if self.error_messages => Some(failure.messages()),

@@ -1,11 +1,11 @@
-//! What the invocations of one process share: which keys were seen completed.
+//! The memory that the invocations of one process share: keys that were seen completed.
 //!
-//! Most Lambda processes take one event at a time; Managed Instances hand one process many at once. What was seen
-//! completed answers its duplicates for a short while, within the bounds of a [`Cache`]. A key that another invocation of
+//! Most Lambda processes take one event at a time; Managed Instances hand one process many at once. A completion
+//! that was seen answers its duplicates for a short while, within the bounds of a [`Cache`]. A key that another invocation of
 //! the process works on is claimed in the store, as between two processes.
 //!
-//! Nothing is decided here. What memory holds is a record that was in the store, and it is judged by
-//! [`admission`](lambda_idempotency_core::admission) as if it had just been read. Losing all of it costs requests, never
+//! Nothing is decided here. Memory holds records that were in the store, and they are judged by
+//! [`admission`](lambda_idempotency_core::admission) as if they had just been read. Losing all of it costs requests, never
 //! a promise.
 //!
 //! The clones of one [`Engine`](crate::batch::Engine) share it. Nothing is global: two engines with two stores know
@@ -78,7 +78,7 @@ impl Cache {
         self
     }
 
-    /// Takes at most this many bytes of memory, approximately. What would not fit by itself is not
+    /// Takes at most this many bytes of memory, approximately. A key that would not fit by itself is not
     /// remembered.
     #[must_use]
     pub const fn bytes(mut self, bytes: usize) -> Self {
@@ -132,7 +132,7 @@ struct CachedRecord {
     since: Timestamp,
 }
 
-/// What an entry costs beside its texts, roughly: the record, its counters, the places in the list
+/// The cost of an entry beside its texts, roughly: the record, its counters, the places in the list
 /// and in the map.
 const OVERHEAD: usize = 512;
 

@@ -18,7 +18,7 @@ pub struct RecordId {
     pub id: Arc<str>,
     /// The queue, topic or bus it came from.
     pub arn: Option<Arc<str>>,
-    /// What is shown in place of an id that an application has chosen.
+    /// The text that is shown in place of an id that an application has chosen.
     hash: Option<Arc<str>>,
 }
 
@@ -75,7 +75,7 @@ impl RecordId {
         self
     }
 
-    /// What logs and errors call the record: its id, or `#` and 12 hexadecimal digits of a hash of an
+    /// The name of the record in logs and errors: its id, or `#` and 12 hexadecimal digits of a hash of an
     /// id that an application has chosen.
     #[must_use]
     pub fn label(&self) -> &str {

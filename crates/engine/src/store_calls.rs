@@ -11,7 +11,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// What was found under a key.
+/// The answer to a read of a key.
 pub(crate) type Found = Result<Option<IdempotencyRecord>, StoreError>;
 
 /// Writes. A record whose payload leaves no room for the rest is written without it, and later writes carry none on: it is

@@ -1,4 +1,4 @@
-//! What the machine's [`Host`](crate::machine::Host) answers from: the user's code for each record, and the engine
+//! The sources of the machine's [`Host`](crate::machine::Host): the user's code for each record, and the engine
 //! that the invocations of this process share.
 
 use std::{
@@ -31,12 +31,12 @@ use crate::{
     steps::{KeptSteps, Refusal},
 };
 
-/// What is kept for a record beside what the machine knows of it.
+/// A record, beside what the machine knows of it.
 struct RecordSlot<'a> {
     record: RecordId,
     delivered: Delivered,
     key: Option<Key>,
-    /// What identifies a record that has no key.
+    /// The identity of a record that has no key.
     identity: Option<Key>,
     /// Until the handler starts. It holds the user's payload.
     job: Contained<Job<'a>>,
@@ -49,7 +49,7 @@ struct RecordSlot<'a> {
     outcome: Option<Outcome>,
 }
 
-/// What is kept of the attempts of an operation.
+/// The parts of attempts that an operation keeps.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Keeps {
     /// Claims with their steps, and completions with their messages.
@@ -72,7 +72,7 @@ pub(crate) struct Surroundings<'a> {
     pace: &'a Pace,
     /// Which effects calls collect, if the operation is transactional.
     effects: Option<EffectsKind>,
-    /// What is kept of an attempt.
+    /// The parts of an attempt that are kept.
     keeps: Keeps,
     slots: Vec<RecordSlot<'a>>,
     running: RunningHandlers<'a>,
@@ -103,7 +103,7 @@ impl<'a> Surroundings<'a> {
         }
     }
 
-    /// What is kept of an attempt, by this policy, and how many handlers run at once.
+    /// The parts of an attempt that are kept, by this policy, and how many handlers run at once.
     pub(crate) fn keeping(mut self, policy: &Policy) -> Self {
         self.keeps = match policy.mode {
             Mode::Optimistic => Keeps::Completions,
@@ -288,7 +288,7 @@ impl Host for Surroundings<'_> {
 }
 
 impl<'a> Work<'a> {
-    /// What the machine has to know of the work, what identifies it if it has no key, and its
+    /// The part of the work that the machine has to know, its identity if it has no key, and its
     /// handler.
     fn ask(
         self,

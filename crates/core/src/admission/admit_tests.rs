@@ -1,4 +1,4 @@
-//! What the conformance suite and the model do not ask: records of other applications and payloads, and those that have
+//! Questions that neither the conformance suite nor the model asks: records of other applications and payloads, and those that have
 //! expired.
 
 use std::time::Duration;

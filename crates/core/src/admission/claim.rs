@@ -24,7 +24,7 @@ pub struct Claim {
     pub application: Option<Arc<str>>,
     /// Where the claim comes from, for people who look at the record.
     pub provenance: Option<Provenance>,
-    /// What the work is done from, to do it again where nothing redelivers it. It is kept until the key is
+    /// The text that the work is done from, to do it again where nothing redelivers it. It is kept until the key is
     /// completed, or has failed permanently.
     pub payload: Option<Json>,
 }

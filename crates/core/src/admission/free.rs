@@ -17,7 +17,7 @@ pub enum Freed {
     Completed,
     /// Its work had failed permanently.
     PermanentlyFailed,
-    /// An attempt had failed, or was lost. What it did may have happened, and the next attempt is not told of it: the
+    /// An attempt had failed, or was lost. Its effects may have happened, and the next attempt is not told of it: the
     /// counts of attempts and the steps that had finished are forgotten.
     Unfinished,
 }

@@ -22,7 +22,7 @@ pub struct Held {
     pub record: IdempotencyRecord,
 }
 
-/// What a claim ends with, or is renewed by.
+/// The end of a claim, or its renewal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Settlement {
     /// The handler returned. Final.
@@ -41,7 +41,7 @@ pub enum Settlement {
         /// The messages that the handler published, to be sent after this.
         outbox: Option<Json>,
     },
-    /// The messages of this completion are sent. Of a [`Held`] whose record is the completion: the rest of it
+    /// The messages of this completion are sent. It settles a [`Held`] whose record is the completion: the rest of it
     /// stays as it is.
     MarkSent,
     /// The handler failed permanently. Final; later deliveries are answered with the failure.

@@ -1,4 +1,4 @@
-//! What each settlement leaves behind, and who may claim the key afterwards.
+//! The records that settlements leave behind, and who may claim the key afterwards.
 
 use super::*;
 use crate::{
@@ -25,7 +25,7 @@ fn taken(owner: u128, found: Option<&IdempotencyRecord>, now: u64) -> Held {
     claim.over(found, at(now)).1
 }
 
-/// Of an attempt that began after two that were lost, with a payload and a step.
+/// The attempt began after two that were lost, with a payload and a step.
 #[test]
 fn a_settlement_leaves_counts_steps_payload_and_provenance() {
     let second = taken(2, Some(&taken(1, None, 100).record), 132);
@@ -80,7 +80,7 @@ fn a_stopped_attempt_is_remembered_beyond_its_lease_where_the_retention_is_short
     assert!(stopped.expires_at >= at(131), "the lease and the clock skew: {stopped:?}");
 }
 
-/// Of which the conformance suite cannot bring all about.
+/// The conformance suite cannot bring all of them about.
 #[test]
 fn a_settlement_knows_the_records_of_its_claim() {
     let ours = taken(1, None, 100);

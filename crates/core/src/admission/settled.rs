@@ -9,7 +9,7 @@ use crate::{
     store::Guard,
 };
 
-/// What to do if a settling write did not find our claim.
+/// The next step of a settlement whose write did not find our claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept in bulk")]
 pub enum Settled {

@@ -1,5 +1,5 @@
-//! What a call adds to the completion of its key: effects, messages, how long it answers. And its steps, which are kept before
-//! that.
+//! Effects and messages of a call, which are part of the completion of its key, how long that answers, and the steps that are
+//! kept before.
 
 use std::{
     any::{Any, type_name},
@@ -53,7 +53,7 @@ impl Call {
     ///   again. In the same attempt a step that failed, or was dropped before its work had returned, can be
     ///   called again.
     /// * **Names**: 1 to 64 visible ASCII characters, each once in an attempt. Steps may run at the same time.
-    /// * **Results** are JSON. What is returned is read back from that, the first time, too. At most
+    /// * **Results** are JSON. A result is read back from that, the first time, too. At most
     ///   [`MAX_STEPS`](crate::steps::MAX_STEPS) of them are kept for a key, with
     ///   [`MAX_STEP_BYTES`](crate::steps::MAX_STEP_BYTES) together.
     /// * **Effects and messages** of the call ([`collect`](Self::collect), [`publish`](Self::publish)) are
@@ -68,7 +68,7 @@ impl Call {
     /// kept, and each attempt calls the step.
     ///
     /// # Errors
-    /// What `work` returned, or a [`StepError`].
+    /// The error of `work`, or a [`StepError`].
     pub async fn step<T, F, Fut>(&self, name: &str, work: F) -> Result<T, Failure>
     where
         T: Serialize + DeserializeOwned,
@@ -158,8 +158,8 @@ impl Call {
         effects.collect(add)
     }
 
-    /// As if its operation were transactional, and its store committed effects of type `T`. What the
-    /// handler collects is in the collector that is returned; close it to look.
+    /// As if its operation were transactional, and its store committed effects of type `T`. The
+    /// collector that is returned has what the handler collects; close it to look.
     #[must_use]
     pub fn with_effects<T: Any + Send + Sync>(self) -> (Self, Arc<Collector>) {
         let effects = Arc::new(Collector::new(EffectsKind::of::<T>()));
@@ -213,7 +213,7 @@ impl Call {
         self.shared.publisher().publish(&message)
     }
 
-    /// As if there were a sender. What the handler publishes is in the publisher that is returned.
+    /// As if there were a sender. The publisher that is returned has what the handler publishes.
     #[must_use]
     pub fn with_publisher(self) -> (Self, Arc<Publisher>) {
         let publisher = self.shared.publisher();
@@ -271,7 +271,7 @@ impl Call {
         self.shared.retain_for(retention);
     }
 
-    /// What [`retain_for`](Self::retain_for) was called with last, for the unit test of a handler.
+    /// The time with which [`retain_for`](Self::retain_for) was called last, for the unit test of a handler.
     #[must_use]
     pub fn retained_for(&self) -> Option<Duration> {
         self.shared.retention()

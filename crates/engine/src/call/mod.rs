@@ -1,4 +1,4 @@
-//! What a handler can read about its call.
+//! The call of a handler, and what it says of the delivery.
 
 mod kept;
 mod setters;
@@ -33,7 +33,7 @@ use lambda_idempotency_keys::{Digest, Key};
 /// assert_eq!((call.failed_attempts(), call.lost_attempts()), (2, 0));
 /// ```
 ///
-/// What a call knows of the delivery depends on how the handler is called:
+/// How much a call knows of the delivery depends on how the handler is called:
 ///
 /// | | [`request_id`](Self::request_id) | [`receives`](Self::receives) | [`raw_record`](Self::raw_record), [`record_as`](Self::record_as) | [`attribute`](Self::attribute) |
 /// |---|---|---|---|---|
@@ -63,7 +63,7 @@ pub struct Call {
     shared: Shared,
 }
 
-/// What a call is for.
+/// The work that a call is for.
 #[derive(Clone)]
 pub(crate) struct Subject {
     pub(crate) key: Option<Key>,
@@ -73,7 +73,7 @@ pub(crate) struct Subject {
     pub(crate) attempt: Option<Owner>,
 }
 
-/// What happened to a key before, and the fence of this call.
+/// The attempts for a key before this call, and its fence.
 #[derive(Clone, Copy)]
 pub(crate) struct History {
     failed_attempts: u32,
@@ -90,7 +90,7 @@ impl History {
         }
     }
 
-    /// Of a record that is not claimed.
+    /// The history of a record that is not claimed.
     pub(crate) const fn none(now: Timestamp) -> Self {
         Self { failed_attempts: 0, lost_attempts: 0, fence: now.as_millis() }
     }
@@ -140,7 +140,7 @@ impl Call {
     }
 
     /// How many earlier calls for this key disappeared: were killed, timed out, or lost the store.
-    /// What they were to do may have been done: **where this is not 0, check before acting again**.
+    /// Their effects may have happened: **where this is not 0, check before acting again**.
     #[must_use]
     pub const fn lost_attempts(&self) -> u32 {
         self.history.lost_attempts
@@ -257,7 +257,7 @@ impl Call {
         self.delivered.decode()
     }
 
-    /// What the sender attached to the record beside the payload, by its name: a message attribute of
+    /// The text that the sender attached to the record beside the payload, by its name: a message attribute of
     /// SQS or SNS, a header of Kafka or RabbitMQ, a property of ActiveMQ. Where an SNS notification is
     /// taken out of a queue's message (`Envelope::Sns`), those of the notification, unless the message
     /// has one of that name itself.

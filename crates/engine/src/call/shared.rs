@@ -1,4 +1,4 @@
-//! What the clones of a call share: its steps, and the messages that it publishes. Each is made when it is first
+//! The parts of a call that its clones share: its steps, and the messages that it publishes. Each is made when it is first
 //! used, since most handlers use neither.
 
 use std::{
@@ -11,7 +11,7 @@ use lambda_idempotency_core::{outbox::Publisher, record::Json, store::StoreError
 
 use crate::steps::{KeptSteps, Steps};
 
-/// What one call has used so far.
+/// The parts that one call has used so far.
 #[derive(Default)]
 struct Used {
     steps: Option<Arc<Steps>>,
@@ -24,7 +24,7 @@ struct Used {
     has_ended: bool,
 }
 
-/// What one call has used, for the call, its clones and the engine.
+/// The parts that one call has used, for the call, its clones and the engine.
 #[derive(Clone, Default)]
 pub(crate) struct Shared(Arc<Mutex<Used>>);
 

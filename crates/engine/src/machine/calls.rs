@@ -1,7 +1,7 @@
 //! Calls of the store that have no answer yet, and the members of each.
 //!
 //! A call is answered when its slowest member is. A member may be throttled because its key is in a hot
-//! partition, and must not delay others. Those that share its call are protected because the call ends
+//! partition, and must not delay others. The members that share its call are protected because the call ends
 //! early, and gets twice the time at each further try. Later calls wait for this one only for a short time.
 
 use std::time::Duration;
@@ -80,7 +80,6 @@ impl<M> Calls<M> {
     ) {
         let free_from = now.plus(patience);
         if self.sent.is_empty() {
-            // Most batches have one call of a kind at a time, and a list would make room for four.
             self.sent.reserve_exact(1);
         }
         self.sent.push(SentCall { call, members, sent: now, deadline, free_from });

@@ -31,12 +31,12 @@ pub(super) fn begin(view: &mut RecordView<'_, '_>, looks: bool) -> Next {
     if let Some(known) = view.entry.take_preset() {
         return Next::End(known);
     }
-    match (&view.entry.given().handling, view.closed) {
-        (Handling::Reject(rejection), _) => Next::End(Outcome::Rejected(rejection.0.clone())),
-        (Handling::Keyed | Handling::Unprotected, Some(why)) => Next::End(Outcome::Returned(why)),
-        (Handling::Keyed, None) if looks => Next::To(Stage::ToLook),
-        (Handling::Keyed, None) => Next::To(Stage::ToClaim),
-        (Handling::Unprotected, None) => Next::To(Stage::Ready),
+    match &view.entry.given().handling {
+        Handling::Reject(rejection) => Next::End(Outcome::Rejected(rejection.0.clone())),
+        _ if view.is_closed => Next::End(Outcome::Returned(NotStarted::Deadline)),
+        Handling::Keyed if looks => Next::To(Stage::ToLook),
+        Handling::Keyed => Next::To(Stage::ToClaim),
+        Handling::Unprotected => Next::To(Stage::Ready),
     }
 }
 
@@ -45,20 +45,20 @@ pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
     match claimed {
         Claimed::Held(held) => {
             view.entry.granted(Arc::clone(&held));
-            match view.closed {
-                Some(why) => not_started(view, why),
-                None if gives_up(view, &held) => {
-                    let failure = Failure::lost(held.consecutive_losses());
-                    failed(view, held, failure)
-                }
-                None => Next::To(Stage::Ready),
+            if view.is_closed {
+                return not_started(view, NotStarted::Deadline);
             }
+            if gives_up(view, &held) {
+                let failure = Failure::lost(held.consecutive_losses());
+                return failed(view, held, failure);
+            }
+            Next::To(Stage::Ready)
         }
         Claimed::Assumed { held, guard } => {
             view.entry.assumed(held, guard);
-            match view.closed {
-                Some(why) => not_started(view, why),
-                None => Next::To(Stage::Ready),
+            match view.is_closed {
+                true => not_started(view, NotStarted::Deadline),
+                false => Next::To(Stage::Ready),
             }
         }
         Claimed::Unsent(stored) => {
@@ -74,10 +74,8 @@ pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
         Claimed::Found(finding, completion) => {
             Next::End(answer(finding, completion, |theirs| view.foreign(theirs)))
         }
-        Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. }
-            if view.closed.is_some() =>
-        {
-            Next::End(Outcome::Returned(view.closed.unwrap_or(NotStarted::Deadline)))
+        Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. } if view.is_closed => {
+            Next::End(Outcome::Returned(NotStarted::Deadline))
         }
         Claimed::Free { seen } => {
             view.entry.found_free(seen);
@@ -118,7 +116,7 @@ fn gives_up(view: &RecordView<'_, '_>, held: &Held) -> bool {
 /// Whether the policy runs handlers unprotected during an outage.
 fn runs_without(view: &RecordView<'_, '_>, error: &StoreError) -> bool {
     let outage = matches!(error.kind(), StoreErrorKind::Unavailable | StoreErrorKind::Throttled);
-    outage && view.setting.policy.on_outage.runs_unprotected() && view.closed.is_none()
+    outage && view.setting.policy.on_outage.runs_unprotected() && !view.is_closed
 }
 
 /// Its key is busy: it waits, if the policy and the time allow that.
@@ -131,7 +129,7 @@ fn busy(view: &mut RecordView<'_, '_>, until: Timestamp) -> Next {
     let past = until.plus(Duration::from_millis(1));
     let wake = now.plus(pause).min(past.max(now)).min(limit);
     let in_time = wake < view.budget.stop();
-    if view.closed.is_some() || now >= limit || !in_time {
+    if view.is_closed || now >= limit || !in_time {
         return Next::End(Outcome::Busy { until });
     }
     Next::To(Stage::Waiting(Wait { wake, until, since: now }))

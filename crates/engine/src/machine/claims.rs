@@ -65,7 +65,7 @@ pub(super) enum Claimed {
     Assumed { held: Arc<Held>, guard: Box<Guard> },
     /// The work was done, and its messages may not have been sent.
     Unsent(Arc<Held>),
-    /// What else is stored, and when the work was done, if it was.
+    /// Another record is stored; and when the work was done, if it was.
     Found(Finding, Option<Completion>),
     /// The answer to a look: the key can be claimed outside of quarantine, replacing the record that was
     /// read.
@@ -450,7 +450,7 @@ enum ClaimPhase {
     Look,
     /// Write the claim over the record that was read.
     Write(Option<IdempotencyRecord>),
-    /// The write was sent over the record that was read. What it writes comes back with its answer.
+    /// The write was sent over the record that was read. The write comes back with its answer.
     Writing(Option<IdempotencyRecord>),
     /// Undo the write that may have been applied; then the record gets this error.
     Undo(Carried<StoreError>),
@@ -481,11 +481,11 @@ impl PendingClaim {
 struct Free {
     guard: Guard,
     held: Held,
-    /// What the claim is written over.
+    /// The record that the claim is written over.
     seen: Option<IdempotencyRecord>,
 }
 
-/// What was seen leaves a claim to be written, or answers it.
+/// The record that was seen leaves a claim to be written, or answers it.
 #[expect(clippy::result_large_err, reason = "no error: not worth a box")]
 fn judge(
     wanted: &WantedKey,

@@ -25,7 +25,7 @@ fn claims(begins: impl IntoIterator<Item = Begins>) -> Claims {
     claims
 }
 
-/// What is sent next.
+/// The next request.
 fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, Request, Timestamp) {
     let (call, mut answers) = (number.next(), Vec::new());
     let (request, deadline) =

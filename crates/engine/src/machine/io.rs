@@ -1,4 +1,4 @@
-//! What goes into the machine and comes out of it, and the questions that its surroundings answer at once.
+//! The inputs of the machine, its outputs, and the questions that its surroundings answer at once.
 
 use std::{
     fmt,
@@ -24,7 +24,7 @@ use lambda_idempotency_keys::Key;
 use super::calls::CallId;
 use crate::delivery::Returned;
 
-/// What is the same for the whole batch.
+/// Settings that are the same for the whole batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting<'a> {
     /// The operation's name.
@@ -54,14 +54,14 @@ impl std::hash::Hash for Setting<'_> {
     }
 }
 
-/// What happened.
+/// An event outside of the machine.
 #[derive(Debug)]
 pub enum Input {
     /// The store has answered a read: one answer for each key.
     Read {
         /// Which call.
         call: CallId,
-        /// What was found. What is missing counts as unanswered.
+        /// The records that were found. A missing one counts as unanswered.
         found: Vec<Result<Option<IdempotencyRecord>, StoreError>>,
     },
     /// The store has answered a write.
@@ -70,14 +70,14 @@ pub enum Input {
         call: CallId,
         /// The writes.
         writes: Vec<Write>,
-        /// One for each write. What is missing counts as unanswered.
+        /// One for each write. A missing one counts as unanswered.
         verdicts: Vec<Verdict>,
     },
     /// The sender has answered.
     Sent {
         /// Which call.
         call: CallId,
-        /// One for each message. What is missing counts as not sent.
+        /// One for each message. A missing one counts as not sent.
         answers: Vec<Result<(), SendError>>,
     },
     /// A handler has ended.
@@ -135,7 +135,7 @@ pub enum HandlerEnd {
     NotBegun(NotStarted),
 }
 
-/// What a call collected, to be part of its completion.
+/// The part of its completion that a call collected.
 #[derive(Clone, Debug, Default)]
 pub struct Collected {
     /// Effects to commit.
@@ -152,32 +152,32 @@ impl Collected {
     }
 }
 
-/// What is to be done.
+/// A task for the driver.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Action {
     /// Read these keys, and hand in the answers.
     Read {
         /// The id that the answer has to carry.
         call: CallId,
-        /// What to read.
+        /// The keys.
         keys: Vec<Key>,
         /// The call deadline.
         deadline: Timestamp,
     },
     /// Apply these writes, and hand in the store's verdicts.
     Write {
-        /// What the answer is known by.
+        /// The id that the answer has to carry.
         call: CallId,
-        /// What to write.
+        /// The writes.
         writes: Vec<Write>,
         /// When the answer must be there.
         deadline: Timestamp,
     },
     /// Send these messages, and hand in one answer for each.
     Send {
-        /// What the answer is known by.
+        /// The id that the answer has to carry.
         call: CallId,
-        /// What to send, in any order.
+        /// The messages, in any order.
         messages: Vec<OutgoingMessage>,
         /// When the answer must be there.
         deadline: Timestamp,
@@ -245,7 +245,7 @@ pub trait Host {
     /// A handler has taken this long.
     fn took(&mut self, took: Duration);
 
-    /// What was seen in the store under this key.
+    /// This record was seen in the store under this key.
     fn learn(&mut self, key: &Key, record: IdempotencyRecord, now: Timestamp);
 
     /// The completed record of a key, if this process remembers it.

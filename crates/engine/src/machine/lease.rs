@@ -4,7 +4,7 @@
 //! costs a renewal a third of its length after each write, while the handler runs or waits for its
 //! turn, and never beyond the end of the invocation. Renewals that are due together share a call.
 //!
-//! What a step returned is written with a renewal, also where the lease is long enough: the record is
+//! The result of a step is written with a renewal, also where the lease is long enough: the record is
 //! in progress, and has one writer.
 
 use std::{sync::Arc, time::Duration};
@@ -31,7 +31,7 @@ pub(super) struct Terms {
 }
 
 impl Terms {
-    /// Of an invocation that ends at `end`.
+    /// The terms of an invocation that ends at `end`.
     pub(super) fn new(policy: &Policy, end: Timestamp) -> Self {
         // Without a claim there is nothing to renew.
         let length = policy.lease.renewed_length().filter(|_| policy.mode.claims());
@@ -138,7 +138,7 @@ impl Leases {
     }
 
     /// Takes what is to be renewed, unless a call is on its way that may be back soon. `held` finds
-    /// a record's key and claim. What is due has two thirds of its length left: a sixth at most is
+    /// a record's key and claim. A lease that is due has two thirds of its length left: a sixth at most is
     /// spent waiting for the call before, a sixth on the first try, two on the second. A lease that is
     /// not renewed by itself is written anew only with steps, as it is.
     pub(super) fn send<'e>(

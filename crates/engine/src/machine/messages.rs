@@ -147,7 +147,7 @@ impl Outboxes {
 }
 
 impl Outbox {
-    /// Those of its messages that can be in its next call.
+    /// The messages that can be in its next call.
     fn next(&self) -> &[OutgoingMessage] {
         self.messages.get(..run_length(&self.messages)).unwrap_or_default()
     }

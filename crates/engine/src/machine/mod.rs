@@ -30,7 +30,7 @@
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
 //! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 //! | *Parts, which own their state* | |
-//! | What may be looked at, claimed and started now? | `launching`, `schedule` |
+//! | What may be looked at, claimed and started now? | `schedule`; the `table` begins it |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
@@ -44,7 +44,6 @@ mod claim;
 mod claims;
 mod handlers;
 mod io;
-mod launching;
 mod lease;
 mod messages;
 mod optimistic;
@@ -118,7 +117,7 @@ pub struct Machine<'a> {
     outboxes: Outboxes,
     leases: Leases,
     call_ids: CallIds,
-    /// What to do next, in this order.
+    /// The next outputs, in this order.
     actions: VecDeque<Action>,
     /// For how long handlers were polled since all that was to be sent has left.
     polled: Duration,
@@ -217,7 +216,7 @@ impl<'a> Machine<'a> {
             let presses = self.presses(Duration::ZERO) && !self.is_reply_due(now);
             let sent = (presses || self.settlements.is_overdue(now))
                 && self.send_settlements(presses, now);
-            // What is on its way already has to leave as well.
+            // Calls that are on their way already have to leave as well.
             if sent || presses {
                 self.polled = Duration::ZERO;
                 self.actions.push_back(Action::GiveWay);
@@ -254,7 +253,7 @@ impl<'a> Machine<'a> {
     /// When to ask the machine again if nothing happens before.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
         let budget = self.starts.budget();
-        let stop = (!self.starts.is_stopped()).then(|| budget.stop());
+        let stop = (!self.starts.is_closed()).then(|| budget.stop());
         let ends = [stop, Some(budget.reply())].into_iter();
         let lease = self.leases.next_due(now);
         let waiting = self.waiting.next_due();
@@ -423,16 +422,15 @@ impl Machine<'_> {
     /// Stops the handlers: none starts any more. A running handler is dropped and its claim stays
     /// until the lease ends; a record whose handler has not begun is returned to its source.
     fn stop(&mut self, present: &mut Present<'_>) {
-        if !self.starts.stop() {
+        if self.starts.is_closed() {
             return;
         }
         for at in self.records.in_stage(Stage::Running) {
             self.run(at, RecordEvent::Stop, present);
         }
-        if self.starts.close(NotStarted::Deadline) {
-            for at in self.not_begun() {
-                self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
-            }
+        self.starts.close();
+        for at in self.not_begun() {
+            self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
         }
     }
 

@@ -35,7 +35,7 @@ pub(super) fn met(
     }
     let finding = admit(&settling.held.claim, found.as_ref(), now);
     match (finding, settling.outcome.0) {
-        // What was in doubt may have been applied, and have been deleted since.
+        // A commit in doubt may have been applied, and its record have been deleted since.
         (Finding::Free, outcome)
             if settling.again < AGAIN && !(settling.in_doubt && found.is_none()) =>
         {

@@ -49,7 +49,7 @@ pub(super) struct Quarantine {
     waiting: Vec<Suspect>,
     /// The group that is being claimed or runs: nothing else is started meanwhile.
     group: Vec<usize>,
-    /// Whether it is decided if suspects go before all other records. Those that are found later go last.
+    /// Whether it is decided if suspects go before all other records. Suspects that are found later go last.
     has_side: bool,
     /// Whether suspects that go last may be held back.
     gives_way: bool,

@@ -12,7 +12,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// What to do with a record.
+/// How a record is handled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Handling {
     /// Its handler is called once per key.
@@ -23,12 +23,12 @@ pub enum Handling {
     Reject(Carried<Rejected>),
 }
 
-/// What the machine knows of a record.
+/// A record as the machine is given it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct NewRecord<'a> {
     /// Its idempotency key.
     pub key: Option<Key>,
-    /// What must agree with other deliveries of the key.
+    /// The fingerprint, which must agree with other deliveries of the key.
     pub fingerprint: Option<Fingerprint>,
     /// The payload. Without a fingerprint, records of a key are copies if their payloads are equal.
     pub payload: Option<&'a str>,
@@ -36,15 +36,15 @@ pub struct NewRecord<'a> {
     pub group: Option<Arc<str>>,
     /// How often it was received, this time included; 0 if its source does not count that.
     pub receives: u32,
-    /// What to do with the record.
+    /// How it is handled.
     pub handling: Handling,
     /// Whether somebody takes care of it if it will never be processed, so that its group need not wait.
     pub lets_pass: bool,
-    /// What its claim keeps, to do the work again where nothing redelivers it.
+    /// The text that its claim keeps, to do the work again where nothing redelivers it.
     pub kept: Option<Json>,
 }
 
-/// What copies have in common, besides the key.
+/// The content that copies have in common, besides the key.
 #[derive(PartialEq, Eq, Hash)]
 pub(super) enum Same<'e> {
     Fingerprint(&'e Fingerprint),
@@ -67,7 +67,7 @@ impl<'a> NewRecord<'a> {
         }
     }
 
-    /// What it asks for. Records of a key that ask for the same are copies: they have equal fingerprints
+    /// Its content. Records of a key with the same content are copies: they have equal fingerprints
     /// or, without fingerprints, equal payloads.
     pub(super) fn same(&self) -> Same<'_> {
         match &self.fingerprint {
@@ -135,14 +135,13 @@ pub(super) struct BatchRecord<'a> {
     ask: NewRecord<'a>,
     stage: Stage,
     held: Option<Arc<Held>>,
-    /// What its completion is written under, if its key was not claimed but taken to be free.
+    /// The guard of its completion, if its key was not claimed but taken to be free.
     assumed: Option<Box<Guard>>,
     /// The record that was found under its key, if its claim replaces it.
     seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
     losses: u32,
-    /// Why it runs without a claim. In a box, as what follows, since few records have it and an
-    /// event can hold very many.
+    /// Why it runs without a claim.
     outage: Option<Box<Carried<StoreError>>>,
     /// Its outcome is known, but its turn in the group has not come.
     preset: Option<Box<Carried<Outcome>>>,
@@ -256,7 +255,7 @@ impl<'a> BatchRecord<'a> {
         self.assumed = Some(guard);
     }
 
-    /// What its completion is written under, if its key was not claimed.
+    /// The guard of its completion, if its key was not claimed.
     pub(super) fn assumption(&self) -> Option<&Guard> {
         self.assumed.as_deref()
     }
@@ -359,7 +358,7 @@ impl<'a> Records<'a> {
     }
 }
 
-/// What the unit tests of several parts need: instants, and claims that were granted.
+/// Instants, and claims that were granted, for the unit tests of several parts.
 #[cfg(test)]
 pub(super) mod testing {
     use std::{sync::Arc, time::Duration};

@@ -1,4 +1,4 @@
-//! What happens to a record, what a rule sees of it, and what becomes of it.
+//! Events of a record, the view of it that a rule has, and what becomes of it.
 //!
 //! A rule is a function of one record in its [`RecordView`]. It returns the [`Next`] stage of the record. It does not see
 //! the machine, nor other records, and calls no rule that could call it: what follows for other records is the
@@ -24,7 +24,7 @@ use lambda_idempotency_core::{
 };
 use lambda_idempotency_keys::Key;
 
-/// What happens to a record. An event is moved several times, so a settlement is in a box.
+/// An event of a record.
 pub(super) enum RecordEvent {
     /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
     Begin { looks: bool },
@@ -58,7 +58,7 @@ pub(super) enum RecordEvent {
     Unsettled(Box<Settling>),
 }
 
-/// What becomes of a record. The machine enters the stage, and moves the record from list to list.
+/// The next stage of a record. The machine enters the stage, and moves the record from list to list.
 pub(super) enum Next {
     /// It stays in its stage.
     Stay,
@@ -87,13 +87,13 @@ pub(super) struct RecordView<'s, 'a> {
     pub(super) setting: &'s Setting<'a>,
     pub(super) budget: TimeBudget,
     pub(super) terms: Terms,
-    /// Why it will not be started, if that is decided.
-    pub(super) closed: Option<NotStarted>,
+    /// Whether the time for handlers is over, so that it will not be started.
+    pub(super) is_closed: bool,
     /// Whether it is in the quarantine group that has its turn.
     pub(super) has_turn: bool,
     /// Whether other records have no outcome yet.
     pub(super) is_beside_others: bool,
-    /// Said by a rule: the others waited for it, and its key could not be claimed.
+    /// Set by a rule: the others waited for it, and its key could not be claimed.
     pub(super) held_up: bool,
 }
 
@@ -137,11 +137,11 @@ pub(super) struct Settling {
     pub(super) key: Key,
     pub(super) held: Arc<Held>,
     pub(super) settlement: Settlement,
-    /// What is committed with the settlement.
+    /// The effects that are committed with the settlement.
     pub(super) effects: Option<Effects>,
-    /// What it is written under, if the key was not claimed.
+    /// The guard that it is written under, if the key was not claimed.
     pub(super) assumed: Option<Box<Guard>>,
-    /// What to write instead of the settlement's own write.
+    /// The write that replaces the settlement's own one.
     pub(super) instead: Option<Box<(Guard, IdempotencyRecord)>>,
     /// The delivery's outcome if this succeeds.
     pub(super) outcome: Carried<Outcome>,
@@ -164,7 +164,7 @@ pub(super) struct Settling {
     pub(super) committed: Option<Carried<Outcome>>,
 }
 
-/// What a settlement writes.
+/// The parts of a settlement's write that its answer needs.
 pub(super) struct Written {
     /// The record, if it has messages: they are sent next.
     pub(super) unsent: Option<Box<IdempotencyRecord>>,
@@ -184,7 +184,7 @@ impl Written {
 pub(super) struct Outbox {
     /// The record's position in the batch.
     pub(super) at: usize,
-    /// Those that are not sent yet, in their order.
+    /// The messages that are not sent yet, in their order.
     pub(super) messages: Vec<OutgoingMessage>,
     /// The completion in which they are stored; `None` if it could not be recorded.
     pub(super) stored: Option<Arc<Held>>,

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{budget::TimeBudget, record::Stage};
-use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
+use lambda_idempotency_core::clock::Timestamp;
 
 /// How many claims may be on their way or wait for their handler: enough for four full calls of
 /// DynamoDB, few enough not to hold keys that will not be used.
@@ -34,22 +34,12 @@ pub(super) struct Starts {
     started: usize,
     /// Whether the records had to wait for a suspect whose key could not be claimed.
     held_up: bool,
-    /// Why no more records are started, if that is decided.
-    closed: Option<NotStarted>,
-    /// The time for handlers is over.
-    stopped: bool,
-}
-
-/// What to do with a record that may start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Turn {
-    Start,
-    /// It is returned.
-    Return(NotStarted),
+    /// Whether the time for handlers is over.
+    is_closed: bool,
 }
 
 impl Starts {
-    /// Of a batch of so many `records`.
+    /// For a batch of so many `records`.
     pub(super) fn new(budget: TimeBudget, concurrency: usize, records: usize) -> Self {
         Self {
             budget,
@@ -62,8 +52,7 @@ impl Starts {
             running: 0,
             started: 0,
             held_up: false,
-            closed: None,
-            stopped: false,
+            is_closed: false,
         }
     }
 
@@ -71,9 +60,8 @@ impl Starts {
         &self.budget
     }
 
-    /// Why no more records are started, if that is so.
-    pub(super) const fn closed(&self) -> Option<NotStarted> {
-        self.closed
+    pub(super) const fn is_closed(&self) -> bool {
+        self.is_closed
     }
 
     /// How many handlers run at once.
@@ -90,20 +78,16 @@ impl Starts {
         self.is_open
     }
 
-    /// Lets records be claimed and started that are not in quarantine. Those that had to be looked at
+    /// Lets records be claimed and started that are not in quarantine. Records that had to be looked at
     /// join the others to be claimed, the greatest `age` first.
     pub(super) fn open<A: Ord>(&mut self, age: impl Fn(usize) -> A) {
         self.is_open = true;
         self.to_claim.make_contiguous().sort_by_key(|at| std::cmp::Reverse(age(*at)));
     }
 
-    /// Starts no more records. Returns whether that was not decided before.
-    pub(super) const fn close(&mut self, why: NotStarted) -> bool {
-        let is_new = self.closed.is_none();
-        if is_new {
-            self.closed = Some(why);
-        }
-        is_new
+    /// Ends the time for handlers: no more records are started.
+    pub(super) const fn close(&mut self) {
+        self.is_closed = true;
     }
 
     /// Record `at` moves from one stage to another. If it ran, `called` says whether its handler was called at all.
@@ -150,17 +134,6 @@ impl Starts {
         self.to_look.iter().chain(&self.unseen).chain(&self.to_claim).copied()
     }
 
-    pub(super) const fn is_stopped(&self) -> bool {
-        self.stopped
-    }
-
-    /// Ends the time for handlers. Says whether it had not ended before.
-    pub(super) const fn stop(&mut self) -> bool {
-        let first = !self.stopped;
-        self.stopped = true;
-        first
-    }
-
     /// The records that are to be looked at now, while `claims` are on their way.
     pub(super) fn next_looks(&self, claims: usize) -> Vec<usize> {
         self.to_look.iter().copied().take(CLAIM_AHEAD.saturating_sub(claims)).collect()
@@ -193,17 +166,13 @@ impl Starts {
     /// take long would never start. A record that has waited for another worker needs enough time: at its
     /// next delivery it need not wait, and now its handler would be stopped and its key would stay locked.
     /// So does one that has waited for a suspect whose key could not be claimed.
-    pub(super) fn turn(&self, waited: bool, now: Timestamp, pace: Duration) -> Turn {
+    pub(super) fn may_start(&self, waited: bool, now: Timestamp, pace: Duration) -> bool {
         let in_time = match (self.started, waited || self.held_up) {
             (0, false) => true,
             (_, true) => self.budget.allows_late(now, pace),
             (_, false) => self.budget.allows(now, pace),
         };
-        match self.closed {
-            Some(why) => Turn::Return(why),
-            None if in_time => Turn::Start,
-            None => Turn::Return(NotStarted::Deadline),
-        }
+        in_time && !self.is_closed
     }
 
     /// The records had to wait for a suspect whose key could not be claimed.
@@ -212,7 +181,7 @@ impl Starts {
     }
 
     /// The records for which there is no time any more, of those that are to be claimed.
-    /// Those that have `waited` for another worker stay: they may still get its result.
+    /// Records that have `waited` for another worker stay: they may still get its result.
     pub(super) fn late(
         &self,
         waited: impl Fn(usize) -> bool,
@@ -235,7 +204,7 @@ impl Starts {
         self.to_claim.iter().copied().take(count).collect()
     }
 
-    /// Whether nothing runs or is about to. What is held back until this is open is not.
+    /// Whether nothing runs or is about to. A record that is held back until this is open is not.
     pub(super) fn is_idle(&self) -> bool {
         let none_next = !self.is_open || (self.ready.is_empty() && self.to_claim.is_empty());
         self.running == 0 && !self.has_looks() && none_next
@@ -329,14 +298,6 @@ mod tests {
     }
 
     #[test]
-    fn the_first_reason_to_start_nothing_counts() {
-        let mut starts = starts();
-        assert!(starts.close(NotStarted::Deadline));
-        assert!(!starts.close(NotStarted::Order));
-        assert_eq!(starts.closed(), Some(NotStarted::Deadline));
-    }
-
-    #[test]
     fn what_is_held_back_until_the_opening_counts_as_idle() {
         let queued: [fn(&mut Starts); 2] =
             [|starts| to_claim(starts, 0), |starts| ready(starts, 0)];
@@ -383,14 +344,15 @@ mod tests {
     #[test]
     fn the_first_record_starts_late_unless_it_has_waited() {
         let mut starts = starts();
-        let returned = Turn::Return(NotStarted::Deadline);
-        assert_eq!(starts.turn(false, late(), PACE), Turn::Start);
-        assert_eq!(starts.turn(true, late(), PACE), returned);
+        assert!(starts.may_start(false, late(), PACE));
+        assert!(!starts.may_start(true, late(), PACE));
         start(&mut starts);
-        assert_eq!(starts.turn(false, late(), PACE), returned);
-        assert_eq!(starts.turn(false, START, PACE), Turn::Start);
+        assert!(!starts.may_start(false, late(), PACE));
+        assert!(starts.may_start(false, START, PACE));
         starts.moved(9, Stage::Running, Stage::Settling, false);
-        assert_eq!(starts.turn(false, late(), PACE), Turn::Start, "the handler was not called");
+        assert!(starts.may_start(false, late(), PACE), "the handler was not called");
+        starts.close();
+        assert!(!starts.may_start(false, START, PACE));
     }
 
     #[test]

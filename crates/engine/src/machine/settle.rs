@@ -32,7 +32,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause after an answer that a retry may not change, such as refused permissions. A failed refresh of
 /// credentials gets the same answer, and a retry may succeed.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
-/// How long such an answer is not believed.
+/// How long a refusal is retried: it may be a failed refresh of credentials.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a completion whose record is gone is written anew.
 pub(super) const AGAIN: u32 = 3;
@@ -147,7 +147,7 @@ fn settle_until(
     }
 }
 
-/// What is written instead of this settlement, in the operation's mode.
+/// The settlement that is written instead of this one, in the operation's mode.
 fn in_its_mode(view: &RecordView<'_, '_>, settlement: Settlement) -> Settlement {
     match settlement {
         Settlement::Complete { .. }
@@ -472,7 +472,6 @@ pub(super) struct Settlements {
 impl Settlements {
     pub(super) fn add(&mut self, settling: Box<Settling>) {
         if self.waiting.capacity() == 0 {
-            // As with calls: a list would make room for four.
             self.waiting.reserve_exact(1);
         }
         self.waiting.push(settling);

@@ -44,9 +44,9 @@ struct HandlerSlot<'a> {
     waker: Waker,
 }
 
-/// What a poll of a handler came to.
+/// The end of a poll of a handler.
 pub(crate) enum Polled {
-    /// It is not through. Of which record, and its steps if one has ended.
+    /// It has not ended: its record, and its steps if one has ended.
     Pending(usize, Option<Json>),
     /// It has ended: of which record, how, and since when it ran, if it was called; and its steps if one has
     /// ended.

@@ -1,4 +1,4 @@
-//! What is shared with the threads that wake handlers. `tests/loom` compiles `waking.rs` with other types,
+//! The types that are shared with the threads that wake handlers. `tests/loom` compiles `waking.rs` with other types,
 //! which show a thread every value that the processor may show it.
 
 pub(super) use std::sync::{

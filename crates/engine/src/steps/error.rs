@@ -68,7 +68,7 @@ pub enum StepError {
         /// The step.
         name: Arc<str>,
     },
-    /// What is kept for it is not of the type that it returns. The step was called, in this attempt or in one
+    /// Its kept result is not of the type that it returns. The step was called, in this attempt or in one
     /// before, and is not called again.
     #[error(
         "what is kept of the step `{name}` cannot be read as `{expected}` (line {line}, column {column}). It is \
@@ -102,7 +102,7 @@ pub enum StepError {
         /// The step.
         name: Arc<str>,
     },
-    /// What is kept of the key's steps cannot be read at all. No step is called.
+    /// The kept steps of the key cannot be read at all. No step is called.
     #[error(
         "what is kept of this key's steps cannot be read: its attribute was changed, or a later version of this \
          library wrote it. Look at the record, and evict it if its steps may run again"

@@ -56,7 +56,7 @@ struct StepsState {
     working: Vec<ThreadId>,
 }
 
-/// What is kept of the steps of a call.
+/// The steps of a call that are kept.
 #[derive(Clone)]
 pub(crate) enum KeptSteps {
     /// The call's key is claimed: all of them. With what the attempts before have stored.
@@ -333,7 +333,7 @@ impl Steps {
         .await
     }
 
-    /// Whether this thread polls the work of a step. What runs beside a step, in the same handler, does not.
+    /// Whether this thread polls the work of a step. Code that runs beside a step, in the same handler, does not.
     pub(crate) fn are_working(&self) -> bool {
         self.lock().working.contains(&thread::current().id())
     }

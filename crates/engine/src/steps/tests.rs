@@ -1,4 +1,4 @@
-//! What a step waits for, and which steps may be called.
+//! How long a step waits, and which steps may be called.
 
 use std::{
     future::Future,
