@@ -67,35 +67,18 @@ impl PostgresStore {
         if number(0) < OLDEST {
             return unfit("the server is older than PostgreSQL 13; update it");
         }
-        if !flag(1) {
-            return unfit(
-                "the server has `fsync` or `synchronous_commit` off, so it may forget that work was done; turn \
-                 them on, the latter also by ALTER ROLE ... SET synchronous_commit = on",
-            );
-        }
-        if !flag(2) {
-            return unfit(
-                "the role needs SELECT, INSERT, UPDATE and DELETE on the table; grant them",
-            );
-        }
-        if !flag(3) {
-            return unfit(
-                "the table, or a partition of it, is UNLOGGED or temporary, so the server empties it after a crash, and \
-                 work that was done runs again; turn it into a permanent one by ALTER TABLE ... SET LOGGED",
-            );
-        }
-        if !flag(4) {
-            return unfit(
-                "the table has no primary key, so that two workers could have one key; add it by ALTER TABLE ... ADD PRIMARY \
-                 KEY (key)",
-            );
-        }
-        if !flag(5) {
-            return unfit(
-                "row security may hide or refuse records of the role; disable it for the table, or let the role pass it by \
-                 ALTER ROLE ... BYPASSRLS",
-            );
-        }
-        Ok(())
+        let needed = [
+            "the server has `fsync` or `synchronous_commit` off, so it may forget that work was done; turn them on, the \
+             latter also by ALTER ROLE ... SET synchronous_commit = on",
+            "the role needs SELECT, INSERT, UPDATE and DELETE on the table; grant them",
+            "the table, or a partition of it, is UNLOGGED or temporary, so the server empties it after a crash, and work \
+             that was done runs again; turn it into a permanent one by ALTER TABLE ... SET LOGGED",
+            "the table has no primary key, so that two workers could have one key; add it by ALTER TABLE ... ADD PRIMARY \
+             KEY (key)",
+            "row security may hide or refuse records of the role; disable it for the table, or let the role pass it by \
+             ALTER ROLE ... BYPASSRLS",
+        ];
+        let missing = (1_usize..).zip(needed).find(|(column, _)| !flag(*column));
+        missing.map_or(Ok(()), |(_, why)| unfit(why))
     }
 }

@@ -65,7 +65,7 @@ async fn a_write_leaves_what_another_version_has_stored() {
         let write = async |make: &dyn Fn() -> (Guard, IdempotencyRecord)| {
             let writes = (0..count).map(|n| {
                 let (guard, record) = make();
-                Write::new(key(&n.to_string()), guard, Some(record))
+                Write::new(key(n.to_string()), guard, Some(record))
             });
             let verdicts = store.write(&writes.collect::<Vec<_>>(), in_secs(60)).await;
             verdicts.iter().for_each(written);

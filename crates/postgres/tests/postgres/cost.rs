@@ -75,7 +75,7 @@ async fn no_batch_reads_the_whole_table_and_completions_change_no_index() {
         assert_eq!(write(all(&|name| claim(name, 1))).await, 0, "duplicates");
         assert_eq!(write(all(&|name| complete(name, 1))).await, 100);
     }
-    let keys: Vec<Key> = names.iter().map(|name| key(name)).collect();
+    let keys: Vec<Key> = names.iter().map(key).collect();
     assert!(store.read(&keys, in_secs(30)).await.iter().all(|read| matches!(read, Ok(Some(_)))));
     drop(store);
     assert_eq!(count(&counts, &of_table(&table, "n_tup_upd"), 300).await, 300);
@@ -178,7 +178,7 @@ async fn a_sweep_reads_the_index_of_what_is_left_and_not_the_table() {
         if number.is_multiple_of(500) {
             record.outbox = Some("[]".into());
         }
-        Write::new(key(&format!("{number:04}")), Guard::Absent, Some(record))
+        Write::new(key(format!("{number:04}")), Guard::Absent, Some(record))
     };
     let writes: Vec<_> = (0..2000).map(done).collect();
     store.write(&writes, in_secs(60)).await;

@@ -234,7 +234,7 @@ async fn waiting_for_calls_that_the_server_does_not_answer_is_an_outage() {
     wrote(store, claim("a", 1)).await;
     proxy.faults().add(TcpFault::silence());
     let until = SystemClock.now().plus(Duration::from_secs(3));
-    let calls = join_all((0..4).map(|n| one(store, claim(&format!("b{n}"), 1), until))).await;
+    let calls = join_all((0..4).map(|n| one(store, claim(format!("b{n}"), 1), until))).await;
     let in_use = calls.into_iter().map(error_of).filter(|error| {
         assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{error}");
         error.to_string().contains("in use for")

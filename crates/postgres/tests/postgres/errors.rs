@@ -264,7 +264,7 @@ async fn values_that_are_refused_are_not_repeated() {
         assert_eq!((error.kind(), error.may_have_applied()), (StoreErrorKind::Refused, false));
         assert!(!format!("{error:?} {}", whole(error)).contains("s3cr3t"), "{}", whole(error));
     }
-    let long = Write::new(key(&"x".repeat(3000)), Guard::Absent, Some(completed(1)));
+    let long = Write::new(key("x".repeat(3000)), Guard::Absent, Some(completed(1)));
     assert_eq!(error_of(one(&store, long, in_secs(5)).await).kind(), StoreErrorKind::Refused);
 }
 

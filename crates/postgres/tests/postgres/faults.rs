@@ -132,21 +132,12 @@ async fn a_record_that_may_not_be_read_afterwards_fails_no_other_write_of_its_ca
     unknown(of_b, StoreErrorKind::Denied, false);
 }
 
-/// A statement that is slow is not repeated in vain: each attempt waits for longer.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_slow_network_is_waited_for() {
-    let (proxy, store) = behind_a_proxy().await;
-    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
-    wrote(&store, complete("held", 1)).await;
-    is_completed(stored(&store, "held").await, 1);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn connections_that_were_cut_are_replaced_within_the_call() {
     let (proxy, store) = behind_a_proxy().await;
     for round in 2..6 {
         proxy.cut();
-        wrote(&store, claim(&format!("cut-{round}"), round)).await;
+        wrote(&store, claim(format!("cut-{round}"), round)).await;
     }
 }
 
@@ -192,7 +183,7 @@ async fn what_a_killed_server_has_confirmed_is_there_afterwards() {
             }
             let (name, owner) = (format!("{worker}-{number}"), worker << 64 | number);
             let done = complete(&name, owner);
-            let done = if worker % 2 == 0 { done } else { counts.counted(&name, owner) };
+            let done = if worker.is_multiple_of(2) { done } else { counts.counted(&name, owner) };
             // Short, so that some calls end while the server is down.
             if matches!(one(store, claim(&name, owner), in_secs(1)).await, Verdict::Written) {
                 let verdict = one(store, done, in_secs(1)).await;

@@ -156,7 +156,7 @@ async fn a_loop_over_more_calls_than_connections_can_make_others() {
     let mut n = 0;
     while let Some(()) = calls.next().await {
         n += 1;
-        let verdict = one(store, claim(&format!("body-{n}"), 1), in_secs(60)).await;
+        let verdict = one(store, claim(format!("body-{n}"), 1), in_secs(60)).await;
         assert!(matches!(verdict, Verdict::Written), "{n}: {verdict:?}");
     }
 }

@@ -30,7 +30,7 @@ async fn sweeping_removes_what_expired_an_hour_ago() {
                 _ => ago(70 + number),
             };
             let record = IdempotencyRecord::new(Status::Completed, expiry);
-            Write::new(key(&number.to_string()), Guard::Absent, Some(record))
+            Write::new(key(number.to_string()), Guard::Absent, Some(record))
         })
         .collect();
     store.write(&writes, in_secs(20)).await;
@@ -40,7 +40,7 @@ async fn sweeping_removes_what_expired_an_hour_ago() {
     }
     assert_eq!(swept, [8, 8, 4, 0]);
     assert_eq!(store.count(in_secs(20)).await.unwrap(), 20);
-    let keys: Vec<_> = (0..40).map(|number| key(&number.to_string())).collect();
+    let keys: Vec<_> = (0..40).map(|number| key(number.to_string())).collect();
     let left = store.read(&keys, in_secs(20)).await;
     for (number, left) in left.into_iter().enumerate() {
         assert_eq!(left.unwrap().is_some(), number % 4 < 2, "{number}");

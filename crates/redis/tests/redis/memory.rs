@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lambda_idempotency_core::{
-    admission::{Claim, Finding, Held, Settled, Settlement, admit},
+    admission::{Claim, Held, Settled, Settlement},
     clock::{Clock as _, SystemClock},
     record::{IdempotencyRecord, Status},
     store::{Guard, RecordVersion, Store as _, StoreErrorKind, Verdict, Write},
