@@ -9,7 +9,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() {
 //! let store = MemoryStore::new();
-//! claiming::absent_key_is_written_and_read_back(&store).await;
+//! claiming::absent_finds_any_record(&store).await;
 //! # }
 //! ```
 //!
