@@ -11,27 +11,24 @@ use super::{
     messages::publish,
     outcome::answer,
     record::{Handling, Stage, Wait},
-    rule::{Next, RecordView},
+    rule::{Decision, Effect, Next, RecordView},
     schedule::pause,
-    settle::{failed, not_started},
+    settle::{failed, undo},
 };
 use lambda_idempotency_core::{
     admission::{Finding, Held},
     clock::Timestamp,
     failure::Failure,
     outcome::{Completion, NotStarted, Outcome},
-    record::{IdempotencyRecord, Json, Owner},
+    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
     store::{StoreError, StoreErrorKind},
 };
 use lambda_idempotency_keys::Key;
 
-/// The record is the first of its key and its group: it is looked at, claimed or started, unless its outcome is
-/// known, or needs none of them.
-pub(super) fn begin(view: &mut RecordView<'_, '_>, looks: bool) -> Next {
-    if let Some(known) = view.entry.take_preset() {
-        return Next::End(known);
-    }
-    match &view.entry.given().handling {
+/// The record is the first of its key and its group: it is looked at, claimed or started, unless its outcome needs none of
+/// them.
+pub(super) fn begin(view: &RecordView<'_, '_>, looks: bool) -> Next {
+    match &view.record.given().handling {
         Handling::Reject(rejection) => Next::End(Outcome::Rejected(rejection.0.clone())),
         _ if view.is_closed => Next::End(Outcome::Returned(NotStarted::Deadline)),
         Handling::Keyed if looks => Next::To(Stage::ToLook),
@@ -41,25 +38,25 @@ pub(super) fn begin(view: &mut RecordView<'_, '_>, looks: bool) -> Next {
 }
 
 /// Its look or its claim was answered.
-pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
-    match claimed {
+pub(super) fn claimed(view: &RecordView<'_, '_>, claimed: Claimed) -> Decision {
+    let next = match claimed {
         Claimed::Held(held) => {
-            view.entry.granted(Arc::clone(&held));
-            if view.is_closed {
-                return not_started(view, NotStarted::Deadline);
-            }
-            if gives_up(view, &held) {
-                let failure = Failure::lost(held.consecutive_losses());
-                return failed(view, held, failure);
-            }
-            Next::To(Stage::Ready)
+            let next = if view.is_closed {
+                undo(view, Some(Arc::clone(&held)), NotStarted::Deadline)
+            } else if gives_up(view, &held) {
+                failed(view, Arc::clone(&held), Failure::lost(held.consecutive_losses()))
+            } else {
+                Next::To(Stage::Ready)
+            };
+            return next.with(Effect::Granted(held));
         }
         Claimed::Assumed { held, guard } => {
-            view.entry.assumed(held, guard);
-            match view.is_closed {
-                true => not_started(view, NotStarted::Deadline),
+            let next = match view.is_closed {
+                // Nothing was written.
+                true => Next::End(Outcome::Returned(NotStarted::Deadline)),
                 false => Next::To(Stage::Ready),
-            }
+            };
+            return next.with(Effect::Assumed { held, guard });
         }
         Claimed::Unsent(stored) => {
             let (result, completion) =
@@ -67,7 +64,9 @@ pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
             let outcome = replayed(view, result, completion);
             publish(view, stored, outcome)
         }
-        Claimed::Found(Finding::Held { until }, _) => busy(view, until),
+        Claimed::Found(Finding::Held { until }, _) => {
+            return busy(view, until).with(Effect::MetBusy);
+        }
         Claimed::Found(Finding::Completed(result), completion) => {
             Next::End(replayed(view, result, completion))
         }
@@ -77,24 +76,20 @@ pub(super) fn claimed(view: &mut RecordView<'_, '_>, claimed: Claimed) -> Next {
         Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. } if view.is_closed => {
             Next::End(Outcome::Returned(NotStarted::Deadline))
         }
-        Claimed::Free { seen } => {
-            view.entry.found_free(seen);
-            Next::To(Stage::ToClaim)
-        }
+        Claimed::Free { seen } => return Next::To(Stage::ToClaim).with(Effect::Free(seen)),
         Claimed::Unseen => Next::To(Stage::Unseen),
         Claimed::Suspect { losses, seen } => {
-            view.entry.suspected(losses, seen);
-            Next::Suspect(losses)
+            return Next::Suspect(losses).with(Effect::Suspected(losses, seen));
         }
         Claimed::Unavailable(error) => {
-            view.held_up = view.has_turn;
-            if !runs_without(view, &error) {
-                return Next::End(Outcome::Unavailable(error));
-            }
-            view.entry.runs_without_claim(Some(error));
-            Next::To(Stage::Ready)
+            let held_up = view.has_turn.then_some(Effect::HeldUp);
+            return match runs_without(view, &error) {
+                true => Next::To(Stage::Ready).with(Effect::Outage(error)).and(held_up),
+                false => Decision::from(Next::End(Outcome::Unavailable(error))).and(held_up),
+            };
         }
-    }
+    };
+    next.into()
 }
 
 /// The answer from a completion: without its result, once that is not given any more.
@@ -120,11 +115,10 @@ fn runs_without(view: &RecordView<'_, '_>, error: &StoreError) -> bool {
 }
 
 /// Its key is busy: it waits, if the policy and the time allow that.
-fn busy(view: &mut RecordView<'_, '_>, until: Timestamp) -> Next {
+fn busy(view: &RecordView<'_, '_>, until: Timestamp) -> Next {
     let now = view.now;
-    let since = view.entry.met_busy(now);
-    let pause = pause(view.entry.looks());
-    view.entry.looked();
+    let since = view.record.busy_since().unwrap_or(now);
+    let pause = pause(view.record.looks());
     let limit = view.setting.policy.on_conflict.waits_until(since, until);
     let past = until.plus(Duration::from_millis(1));
     let wake = now.plus(pause).min(past.max(now)).min(limit);
@@ -143,36 +137,34 @@ pub(super) fn unanswered() -> Next {
     )))
 }
 
-/// Asks for the key of a record, in what the process remembers and then in the store.
-pub(super) fn turn(view: &mut RecordView<'_, '_>, looks: bool) -> Next {
-    let Some(key) = view.entry.key().cloned() else {
-        return Next::End(Outcome::Returned(NotStarted::Deadline));
-    };
-    let known = view.host.known(&key, view.now).and_then(|record| judge(view, &record));
-    // A cached mismatch would divert the record. If its idempotency record was deleted since,
-    // it is to be processed, so the store is asked.
-    let lets_pass = view.entry.given().lets_pass;
-    match known {
-        Some(known) if !(lets_pass && matches!(known, Claimed::Found(Finding::Mismatch, _))) => {
-            claimed(view, known)
-        }
-        _ => ask(view, key, looks),
-    }
+/// The answer to the claim of a record whose completion this process remembers; `None` if the store is to be asked.
+pub(super) fn known(view: &RecordView<'_, '_>, record: &IdempotencyRecord) -> Option<Claimed> {
+    let claim = view.claim_by(Owner::from_bits(0), None);
+    let claimed = Claimed::of(&claim, Some(record), view.now);
+    claimed.filter(|claimed| match claimed {
+        Claimed::Held(_) => false,
+        // A cached mismatch would divert the record. If its idempotency record was deleted since, it is to be processed, so
+        // the store is asked.
+        Claimed::Found(Finding::Mismatch, _) => !view.record.given().lets_pass,
+        _ => true,
+    })
 }
 
-/// Asks the store for the key.
-fn ask(view: &mut RecordView<'_, '_>, key: Key, looks: bool) -> Next {
+/// The claim has no token.
+pub(super) fn without_token(error: &EntropyError) -> Claimed {
+    Claimed::Unavailable(StoreError::new(StoreErrorKind::Unavailable, error.to_string()))
+}
+
+/// Asks the store for the key, with this token. Handlers take `pace`.
+pub(super) fn ask(
+    view: &RecordView<'_, '_>,
+    key: Key,
+    (owner, provenance): (Owner, Option<Provenance>),
+    begins: Begins,
+    pace: Duration,
+) -> Next {
     let now = view.now;
-    let owner = match view.host.owner() {
-        Ok(owner) => owner,
-        Err(error) => {
-            let error = StoreError::new(StoreErrorKind::Unavailable, error.to_string());
-            return claimed(view, Claimed::Unavailable(error));
-        }
-    };
-    let provenance = view.host.provenance(view.at, now);
-    let begins = if looks { Begins::Look } else { Begins::Write(view.entry.take_seen()) };
-    let losses = if view.has_turn { view.entry.losses() } else { 0 };
+    let losses = if view.has_turn { view.record.losses() } else { 0 };
     // A claim is useless if its lease has ended when it is granted.
     let lease_until = view.terms.lease_until(now);
     let mut until = view.budget.claim_deadline(now).min(lease_until);
@@ -180,7 +172,7 @@ fn ask(view: &mut RecordView<'_, '_>, key: Key, looks: bool) -> Next {
     if !view.setting.is_redelivered {
         // A record that has waited for a busy key is looked up later, too: it may get a result.
         last = view.budget.claim_deadline(now);
-        last = last.max(view.budget.last_claim(now, view.host.pace()));
+        last = last.max(view.budget.last_claim(now, pace));
     }
     if view.setting.claims_to_the_end() {
         until = last;
@@ -193,11 +185,4 @@ fn ask(view: &mut RecordView<'_, '_>, key: Key, looks: bool) -> Next {
     let is_optimistic = !view.setting.policy.mode.claims();
     let claim = view.claim_by(owner, provenance);
     Next::Claim(WantedKey { at: view.at, key, claim, begins, losses, until, last, is_optimistic })
-}
-
-/// The answer to a claim that finds this record; `None` if the claim has to be sent.
-fn judge(view: &RecordView<'_, '_>, record: &IdempotencyRecord) -> Option<Claimed> {
-    let claim = view.claim_by(Owner::from_bits(0), None);
-    let claimed = Claimed::of(&claim, Some(record), view.now);
-    claimed.filter(|claimed| !matches!(claimed, Claimed::Held(_)))
 }

@@ -8,11 +8,10 @@ use std::sync::Arc;
 
 use super::{
     io::{Collected, HandlerEnd},
-    lease::{KeptLease, Leases},
+    lease::KeptLease,
     messages::overtaken_by,
     outcome::{answer, done},
-    record::Stage,
-    rule::{Next, RecordView},
+    rule::{Decision, Effect, Next, RecordView},
     settle::{failed, not_started, settle, settle_with, settlement_of},
 };
 use crate::delivery::Returned;
@@ -23,32 +22,32 @@ use lambda_idempotency_core::{
     failure::Failure,
     outbox::PublishError,
     outcome::{Completion, NotStarted, Outcome},
-    record::{IdempotencyRecord, Json},
-    store::{StoreError, Verdict},
+    record::IdempotencyRecord,
+    store::Verdict,
 };
 
 /// The handler has ended. `since` is when it was called, if it was.
 pub(super) fn ended(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     ended: HandlerEnd,
     since: Option<Timestamp>,
-) -> Next {
-    view.entry.ended(since, view.now);
-    match ended {
+) -> Decision {
+    let next = match ended {
         HandlerEnd::Through(result) => through(view, result, Collected::default()),
         HandlerEnd::Collected(returned, collected) => through(view, Ok(returned), collected),
-        HandlerEnd::NotBegun(why) => not_started(view, why),
-    }
+        HandlerEnd::NotBegun(why) => return not_started(view, why).with(Effect::Ran(since)),
+    };
+    let took = since.map(|since| view.now.since(since)).unwrap_or_default();
+    next.with(Effect::Ran(since)).and(Some(Effect::Took(took)))
 }
 
 fn through(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     result: Result<Returned, Failure>,
     collected: Collected,
 ) -> Next {
     let Collected { effects, outbox, retention } = collected;
-    view.host.took(view.entry.ran_for().unwrap_or_default());
-    let Some(held) = view.entry.held().cloned() else {
+    let Some(held) = view.record.held().cloned() else {
         // Without a claim there is no completion to commit the effects with, or to store messages with.
         let result = match (effects, outbox) {
             (Some(_), _) => Err(CollectError::NotTransactional.into()),
@@ -77,35 +76,33 @@ fn through(
 }
 
 /// It ran without a claim, so nothing is recorded; the rest is the same.
-fn through_unprotected(view: &mut RecordView<'_, '_>, result: Result<Returned, Failure>) -> Next {
+fn through_unprotected(view: &RecordView<'_, '_>, result: Result<Returned, Failure>) -> Next {
     match result.map(done) {
         Ok(done) => {
             let result = done.result().cloned();
-            Next::End(Outcome::Unprotected { result, outage: view.entry.outage() })
+            Next::End(Outcome::Unprotected { result, outage: view.record.outage() })
         }
         Err(failure) => {
             let failed_attempts = 1;
             let settlement = settlement_of(view, &failure, failed_attempts);
             // Nothing records it, so without somebody who takes care of the record its next delivery calls the handler.
             let permanent = matches!(settlement, Settlement::FailPermanently { .. })
-                && view.entry.given().lets_pass;
+                && view.record.given().lets_pass;
             Next::End(Outcome::Failed { failure, failed_attempts, permanent })
         }
     }
 }
 
-/// The handler is dropped. Its effect may still happen, so its key is not released: it stays held
-/// until the lease ends, and the record says that the process lived; or the key fails permanently.
-pub(super) fn stopped(view: &mut RecordView<'_, '_>) -> Next {
-    let since = view.host.stop(view.at);
-    view.entry.ended(since, view.now);
+/// The handler was dropped; `since` is when it was called, if it was. Its effect may still happen, so its key is not released: it
+/// stays held until the lease ends, and the record says that the process lived; or the key fails permanently.
+pub(super) fn stopped(view: &RecordView<'_, '_>, since: Option<Timestamp>) -> Next {
     if since.is_none() {
         return not_started(view, NotStarted::Deadline);
     }
     // A timeout is permanent only where that is recorded.
     let policy = view.setting.policy;
     let permanent = policy.on_timeout.fails_permanently() && policy.mode.keeps_completions();
-    let Some(held) = view.entry.held().cloned() else {
+    let Some(held) = view.record.held().cloned() else {
         return Next::End(Outcome::TimedOut { permanent: false });
     };
     let settlement = match permanent {
@@ -117,70 +114,57 @@ pub(super) fn stopped(view: &mut RecordView<'_, '_>) -> Next {
 
 /// A renewal was answered, which wrote this record.
 pub(super) fn renewed(
-    view: &mut RecordView<'_, '_>,
-    leases: &mut Leases,
+    view: &RecordView<'_, '_>,
     kept: KeptLease,
-    record: Option<IdempotencyRecord>,
+    record: Option<Box<IdempotencyRecord>>,
     verdict: Verdict,
-) -> Next {
+) -> Decision {
     let now = view.now;
-    let (Some(record), Some(held)) = (record, view.entry.held()) else { return Next::Stay };
+    let (Some(record), Some(held)) = (record, view.record.held()) else { return Next::Stay.into() };
     match verdict {
-        Verdict::Written => extended(view, leases, &record),
+        Verdict::Written => Next::Stay.with(Effect::Extended(record)),
         Verdict::Found(found) => {
             let lease_until = record.lease_until.unwrap_or(now);
             match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
-                Settled::Done => extended(view, leases, found.as_ref().unwrap_or(&record)),
-                Settled::Again { .. } => {
-                    if let Some(found) = &found {
-                        view.entry.renewed(found);
-                    }
-                    leases.again(kept, now);
+                Settled::Done => {
+                    let stored = found.map_or(record, Box::new);
+                    Next::Stay.with(Effect::Extended(stored))
                 }
-                Settled::Overtaken(by) => return lose(view, by, found),
+                Settled::Again { .. } => {
+                    Next::Stay.with(Effect::RenewAgain(kept, found.map(Box::new)))
+                }
+                Settled::Overtaken(by) => Next::Lost(Box::new((by, found))).into(),
             }
         }
         // It is tried again until the lease has ended; then the handler is stopped.
-        Verdict::EffectRefused(_) => leases.unanswered(kept, now),
+        Verdict::EffectRefused(_) => Next::Stay.with(Effect::RenewLater(kept)),
         Verdict::Unknown(error) => {
-            renewal_refused(view, &error);
-            leases.unanswered(kept, now);
+            // If waiting does not help, steps that wait for the renewal are told so.
+            let refused = (!error.is_transient()).then_some(Effect::StepsRefused(error));
+            Next::Stay.with(Effect::RenewLater(kept)).and(refused)
         }
     }
-    Next::Stay
-}
-
-fn extended(view: &mut RecordView<'_, '_>, leases: &mut Leases, record: &IdempotencyRecord) {
-    if let Some(lease_until) = record.lease_until {
-        view.host.renewed(view.at, lease_until);
-    }
-    view.entry.renewed(record);
-    if let Some(held) = view.entry.held() {
-        leases.keep(view.at, held);
-    }
-    steps_stored(view, leases, record);
 }
 
 /// The lease of a running handler was not renewed in time: it is stopped. Another worker may have claimed
 /// the key. If none has, the record says that this worker stopped the handler: else its next claim
 /// would take that for a loss, as if the process had died.
-pub(super) fn lapsed(view: &mut RecordView<'_, '_>) -> Next {
-    let since = view.host.stop(view.at);
-    view.entry.ended(since, view.now);
+pub(super) fn lapsed(view: &RecordView<'_, '_>, since: Option<Timestamp>) -> Next {
     if since.is_none() {
         return not_started(view, NotStarted::Lease);
     }
-    match view.entry.held().cloned() {
+    match view.record.held().cloned() {
         Some(held) => settle(view, held, Settlement::LeaveStanding, Outcome::Fenced),
         None => Next::End(Outcome::Fenced),
     }
 }
 
-/// The lease is lost: a running handler is dropped, and a waiting record does not start.
-fn lose(view: &mut RecordView<'_, '_>, by: Finding, found: Option<IdempotencyRecord>) -> Next {
-    let was_started = view.entry.stage() == Stage::Running;
-    let since = if was_started { view.host.stop(view.at) } else { None };
-    view.entry.ended(since, view.now);
+/// The lease is lost: a running handler was dropped, which was called at `since`, and a waiting record does not start.
+pub(super) fn lost(
+    view: &RecordView<'_, '_>,
+    (by, found): (Finding, Option<IdempotencyRecord>),
+    since: Option<Timestamp>,
+) -> Next {
     let running = since.is_some();
     let completion = found.as_ref().and_then(Completion::of);
     let outcome = match by {
@@ -191,34 +175,8 @@ fn lose(view: &mut RecordView<'_, '_>, by: Finding, found: Option<IdempotencyRec
         Finding::Failed { .. } => Outcome::Returned(NotStarted::Lease),
         by => answer(by, completion, |theirs| view.foreign(theirs)),
     };
-    match view.entry.held().cloned() {
+    match view.record.held().cloned() {
         Some(held) => overtaken_by(view, &held, found, outcome),
         None => Next::End(outcome),
-    }
-}
-
-/// Steps of a running handler have ended; `steps` is the text of all that ended in any attempt.
-pub(super) fn step_ended(view: &mut RecordView<'_, '_>, leases: &mut Leases, steps: Json) -> Next {
-    view.entry.set_steps(steps);
-    if let Some(held) = view.entry.held() {
-        leases.write_steps(view.at, held, view.now);
-    }
-    Next::Stay
-}
-
-/// The store has this record: steps that are in it will be known to every later attempt.
-fn steps_stored(view: &mut RecordView<'_, '_>, leases: &mut Leases, record: &IdempotencyRecord) {
-    if let Some(steps) = &record.steps {
-        view.host.steps_stored(view.at, steps);
-    }
-    if let Some(held) = view.entry.held().filter(|held| held.record.steps != record.steps) {
-        leases.write_steps(view.at, held, view.now);
-    }
-}
-
-/// A renewal was refused. If waiting does not help, steps that wait for it are told so.
-fn renewal_refused(view: &mut RecordView<'_, '_>, error: &StoreError) {
-    if !error.is_transient() {
-        view.host.steps_refused(view.at, error);
     }
 }

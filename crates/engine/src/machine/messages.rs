@@ -19,7 +19,7 @@ use lambda_idempotency_core::{
 };
 
 /// Sends the messages of a completion; then the record has this outcome.
-pub(super) fn publish(view: &mut RecordView<'_, '_>, stored: Arc<Held>, outcome: Outcome) -> Next {
+pub(super) fn publish(view: &RecordView<'_, '_>, stored: Arc<Held>, outcome: Outcome) -> Next {
     let record = stored.record.clone();
     send(view, &record, Some(stored), outcome)
 }
@@ -27,7 +27,7 @@ pub(super) fn publish(view: &mut RecordView<'_, '_>, stored: Arc<Held>, outcome:
 /// The worker that took the key over has settled it as `found` says. It may have died before it sent its messages,
 /// and if this delivery is acknowledged no other may come.
 pub(super) fn overtaken_by(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     held: &Held,
     found: Option<IdempotencyRecord>,
     outcome: Outcome,
@@ -44,12 +44,12 @@ pub(super) fn overtaken_by(
 
 /// Sends the messages of this record, which is `stored` or could not be.
 pub(super) fn send(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     record: &IdempotencyRecord,
     stored: Option<Arc<Held>>,
     outcome: Outcome,
 ) -> Next {
-    let Some(key) = view.entry.key() else { return Next::End(outcome) };
+    let Some(key) = view.record.key() else { return Next::End(outcome) };
     match messages(key, record) {
         Ok(messages) => {
             let outbox = Outbox { at: view.at, messages, stored, outcome: Carried(outcome) };

@@ -23,7 +23,7 @@ use lambda_idempotency_core::{
 
 /// A completion was not inserted, because its guard did not hold.
 pub(super) fn met(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     mut settling: Box<Settling>,
     found: Option<IdempotencyRecord>,
 ) -> Next {

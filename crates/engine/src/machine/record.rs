@@ -276,18 +276,19 @@ impl<'a> BatchRecord<'a> {
     }
 
     /// It runs without a claim, because of this error.
-    pub(super) fn runs_without_claim(&mut self, error: Option<StoreError>) {
+    pub(super) fn runs_without_claim(&mut self, error: StoreError) {
         self.ask.handling = Handling::Unprotected;
-        self.outage = error.map(|error| Box::new(Carried(error)));
+        self.outage = Some(Box::new(Carried(error)));
     }
 
-    /// Its key was found busy. Returns when that was found first.
-    pub(super) fn met_busy(&mut self, now: Timestamp) -> Timestamp {
-        *self.busy_since.get_or_insert(now)
+    /// When its key was found busy first.
+    pub(super) const fn busy_since(&self) -> Option<Timestamp> {
+        self.busy_since
     }
 
-    /// It has looked at a busy key once more.
-    pub(super) const fn looked(&mut self) {
+    /// Its key was found busy, once more or for the first time.
+    pub(super) fn met_busy(&mut self, now: Timestamp) {
+        self.busy_since.get_or_insert(now);
         self.looks += 1;
     }
 
@@ -305,8 +306,8 @@ impl<'a> BatchRecord<'a> {
         self.preset.take().map(|preset| preset.0)
     }
 
-    pub(super) fn set_unrecorded(&mut self, error: Option<StoreError>) {
-        self.unrecorded = error.map(|error| Box::new(Carried(error)));
+    pub(super) fn set_unrecorded(&mut self, error: StoreError) {
+        self.unrecorded = Some(Box::new(Carried(error)));
     }
 
     pub(super) fn take_unrecorded(&mut self) -> Option<StoreError> {
@@ -339,6 +340,11 @@ impl<'a> Records<'a> {
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
     pub(super) fn at(&mut self, at: usize) -> &mut BatchRecord<'a> {
         &mut self.entries[at]
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
+    pub(super) fn of(&self, at: usize) -> &BatchRecord<'a> {
+        &self.entries[at]
     }
 
     pub(super) const fn open(&self) -> usize {
@@ -414,7 +420,9 @@ mod tests {
     fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
         let mut entry = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
         assert!(!entry.has_waited());
-        assert_eq!([entry.met_busy(START), entry.met_busy(after(100))], [START, START]);
+        entry.met_busy(START);
+        entry.met_busy(after(100));
+        assert_eq!((entry.busy_since(), entry.looks()), (Some(START), 2));
         assert!(entry.has_waited());
     }
 
@@ -428,15 +436,6 @@ mod tests {
         entry.done();
         assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
         assert_eq!(entry.given().kept, None, "with its form in a store that encrypts");
-    }
-
-    #[test]
-    fn looks_at_a_busy_key_are_counted() {
-        let mut entry = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
-        assert_eq!(entry.looks(), 0);
-        entry.looked();
-        entry.looked();
-        assert_eq!(entry.looks(), 2);
     }
 
     #[test]

@@ -1,26 +1,26 @@
 //! Events of a record, the view of it that a rule has, and what becomes of it.
 //!
-//! A rule is a function of one record in its [`RecordView`]. It returns the [`Next`] stage of the record. It does not see
-//! the machine, nor other records, and calls no rule that could call it: what follows for other records is the
-//! machine's part.
+//! A rule is a function of one record in its [`RecordView`], which it only reads. It returns the [`Next`] stage of the record, and
+//! some return [`Effect`]s beside it. It does not see the machine, the host, nor other records, and calls no rule that could call
+//! it: the table asks the host before, and carries out what follows.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use super::{
     budget::TimeBudget,
     claims::{Claimed, WantedKey},
-    io::{Carried, HandlerEnd, Host, Setting},
+    io::{Carried, HandlerEnd, Setting},
     lease::{KeptLease, Terms},
     record::{BatchRecord, Stage},
 };
 use lambda_idempotency_core::{
-    admission::{Claim, Held, Settlement},
+    admission::{Claim, Finding, Held, Settlement},
     clock::Timestamp,
     effects::Effects,
     outbox::{OutgoingMessage, SendError},
     outcome::{Completion, Foreign, NotStarted, Outcome},
     record::{IdempotencyRecord, Json, Owner, Provenance},
-    store::{Guard, Verdict, Write},
+    store::{Guard, StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 
@@ -68,6 +68,10 @@ pub(super) enum Next {
     Suspect(u32),
     /// Its key is looked at or claimed.
     Claim(WantedKey),
+    /// Its handler is called.
+    Start,
+    /// Its lease is lost: this was found instead. If its handler runs, that is stopped first.
+    Lost(Box<(Finding, Option<IdempotencyRecord>)>),
     /// Its claim is settled.
     Settle(Box<Settling>),
     /// Its messages are sent.
@@ -76,14 +80,72 @@ pub(super) enum Next {
     Mark(Arc<Held>, Outcome),
     /// It has this outcome.
     End(Outcome),
+    /// It has this outcome, and the store does not know that its messages were sent.
+    EndUnmarked(Outcome, StoreError),
 }
 
-/// A record to which something happens: what its rules see, and what they say besides its next stage.
+/// A consequence of a rule beside the next stage.
+pub(super) enum Effect {
+    /// Its key is held.
+    Granted(Arc<Held>),
+    /// Its key is taken to be free; its completion is written under this guard.
+    Assumed { held: Arc<Held>, guard: Box<Guard> },
+    /// Its key was looked at and is free; its claim replaces this record.
+    Free(Option<Box<IdempotencyRecord>>),
+    /// Its last attempts were lost, so many in a row; its claim replaces this record.
+    Suspected(u32, Option<Box<IdempotencyRecord>>),
+    /// It runs without a claim, because of this error.
+    Outage(StoreError),
+    /// The others waited for it, and its key could not be claimed.
+    HeldUp,
+    /// Its key was found busy.
+    MetBusy,
+    /// Its handler has ended; and when it was called, if it was.
+    Ran(Option<Timestamp>),
+    /// Its handler has taken this long.
+    Took(Duration),
+    /// These are all steps of its handler that have ended.
+    Steps(Json),
+    /// Its lease was renewed: this is stored now.
+    Extended(Box<IdempotencyRecord>),
+    /// Its lease is to be renewed over this record, which another write of the claim has stored.
+    RenewAgain(KeptLease, Option<Box<IdempotencyRecord>>),
+    /// Its renewal is tried again.
+    RenewLater(KeptLease),
+    /// The store refuses to keep its steps, and it is of no use to wait.
+    StepsRefused(StoreError),
+}
+
+/// The next stage of a record, and the effects that are carried out before it enters that.
+pub(super) struct Decision {
+    pub(super) next: Next,
+    pub(super) effects: [Option<Effect>; 2],
+}
+
+impl From<Next> for Decision {
+    fn from(next: Next) -> Self {
+        Self { next, effects: [None, None] }
+    }
+}
+
+impl Next {
+    pub(super) fn with(self, effect: Effect) -> Decision {
+        Decision { next: self, effects: [Some(effect), None] }
+    }
+}
+
+impl Decision {
+    pub(super) fn and(self, effect: Option<Effect>) -> Self {
+        let [first, _] = self.effects;
+        Self { next: self.next, effects: [first, effect] }
+    }
+}
+
+/// A record to which something happens, as its rules see it.
 pub(super) struct RecordView<'s, 'a> {
     pub(super) at: usize,
-    pub(super) entry: &'s mut BatchRecord<'a>,
+    pub(super) record: &'s BatchRecord<'a>,
     pub(super) now: Timestamp,
-    pub(super) host: &'s mut dyn Host,
     pub(super) setting: &'s Setting<'a>,
     pub(super) budget: TimeBudget,
     pub(super) terms: Terms,
@@ -93,14 +155,12 @@ pub(super) struct RecordView<'s, 'a> {
     pub(super) has_turn: bool,
     /// Whether other records have no outcome yet.
     pub(super) is_beside_others: bool,
-    /// Set by a rule: the others waited for it, and its key could not be claimed.
-    pub(super) held_up: bool,
 }
 
 impl RecordView<'_, '_> {
     /// The claim that the record makes now.
     pub(super) fn claim_by(&self, owner: Owner, provenance: Option<Provenance>) -> Claim {
-        let ask = self.entry.given();
+        let ask = self.record.given();
         Claim {
             owner,
             lease_until: self.terms.lease_until(self.now),

@@ -38,7 +38,7 @@ const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 pub(super) const AGAIN: u32 = 3;
 
 /// The handler failed, or one of its effects was refused.
-pub(super) fn failed(view: &mut RecordView<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
+pub(super) fn failed(view: &RecordView<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
     let failed_attempts = held.failed_attempts().saturating_add(1);
     let settlement = settlement_of(view, &failure, failed_attempts);
     let permanent = matches!(settlement, Settlement::FailPermanently { .. });
@@ -53,7 +53,7 @@ pub(super) fn settlement_of(
 ) -> Settlement {
     let error = failure.error_type().into();
     // A mutex keeps no failure. It is permanent only if somebody takes care of the record at once.
-    let is_kept = !view.is_mutex() || view.entry.given().lets_pass;
+    let is_kept = !view.is_mutex() || view.record.given().lets_pass;
     let is_permanent = is_kept && view.setting.policy.fails_permanently(failure, failed_attempts);
     if !is_permanent {
         return Settlement::Release { error_type: error };
@@ -63,9 +63,14 @@ pub(super) fn settlement_of(
 }
 
 /// A record that was claimed, or needs no claim, does not run after all.
-pub(super) fn not_started(view: &mut RecordView<'_, '_>, why: NotStarted) -> Next {
+pub(super) fn not_started(view: &RecordView<'_, '_>, why: NotStarted) -> Next {
+    undo(view, view.record.held().cloned(), why)
+}
+
+/// Undoes the claim of a record that does not run after all.
+pub(super) fn undo(view: &RecordView<'_, '_>, held: Option<Arc<Held>>, why: NotStarted) -> Next {
     let outcome = Outcome::Returned(why);
-    match view.entry.held().cloned() {
+    match held {
         Some(held) => settle(view, held, Settlement::Undo, outcome),
         None => Next::End(outcome),
     }
@@ -73,7 +78,7 @@ pub(super) fn not_started(view: &mut RecordView<'_, '_>, why: NotStarted) -> Nex
 
 /// Settles the claim of a record; then it has this outcome.
 pub(super) fn settle(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     held: Arc<Held>,
     settlement: Settlement,
     outcome: Outcome,
@@ -83,7 +88,7 @@ pub(super) fn settle(
 
 /// The same, with effects.
 pub(super) fn settle_with(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     held: Arc<Held>,
     settlement: Settlement,
     effects: Option<Effects>,
@@ -92,7 +97,7 @@ pub(super) fn settle_with(
     let due = view.now;
     // Messages are marked as sent in a completion that is stored, so nothing is assumed then.
     let is_mark = matches!(settlement, Settlement::MarkSent);
-    let assumed = view.entry.assumption().filter(|_| !is_mark);
+    let assumed = view.record.assumption().filter(|_| !is_mark);
     let assumed = assumed.cloned().map(Box::new);
     if assumed.is_some()
         && let Some(outcome) = unwritten(&held, &settlement, &outcome, due)
@@ -105,7 +110,7 @@ pub(super) fn settle_with(
     let until = settle_until(view, &settlement, kept_for);
     // Effects that are not committed did not happen, so the next delivery may repeat the work.
     let insists = effects.is_none();
-    let Some(key) = view.entry.key().cloned() else { return Next::End(outcome) };
+    let Some(key) = view.record.key().cloned() else { return Next::End(outcome) };
     Next::Settle(Box::new(Settling {
         at: view.at,
         key,
@@ -189,7 +194,7 @@ fn unwritten(
 
 /// A settlement was answered.
 pub(super) fn answered(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     mut settling: Box<Settling>,
     written: Written,
     verdict: Verdict,
@@ -251,7 +256,7 @@ pub(super) fn answered(
 /// A settlement is recorded, and `record` is stored now. If that has messages, they are sent; otherwise the
 /// record has its outcome.
 fn in_store(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     settling: Box<Settling>,
     record: Option<Box<IdempotencyRecord>>,
     completion: Option<Completion>,
@@ -282,7 +287,7 @@ pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecor
 
 /// Tries it again, or ends it without.
 pub(super) fn unsettled(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     mut settling: Box<Settling>,
     error: StoreError,
 ) -> Next {
@@ -302,7 +307,7 @@ pub(super) fn unsettled(
 /// Ends a commit that has no answer in time. The idempotency record says that the process lives, so the
 /// record is not quarantined; and a commit that is still on its way applies nothing after that.
 fn leave_uncommitted(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     settling: Box<Settling>,
     error: StoreError,
 ) -> Next {
@@ -330,7 +335,7 @@ fn leave_uncommitted(
 /// The store refused a commit: nothing was applied, and it will not be. The key is free for the next
 /// delivery. The failure is the store's, so it is not permanent, whatever the policies say of the
 /// handler's.
-fn refused(view: &mut RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+fn refused(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
     let held = settling.held;
     let failed_attempts = held.failed_attempts().saturating_add(1);
     let failure = Failure::from(error);
@@ -341,17 +346,14 @@ fn refused(view: &mut RecordView<'_, '_>, settling: Box<Settling>, error: StoreE
 
 /// A settlement that cannot be recorded. The key stays held until the lease ends.
 pub(super) fn give_up(
-    view: &mut RecordView<'_, '_>,
+    view: &RecordView<'_, '_>,
     settling: Box<Settling>,
     error: StoreError,
 ) -> Next {
     // The outcome needs neither: messages that are not marked are sent again with the same ids, and the key of
     // what was to be forgotten is free when the lease ends.
     match settling.settlement {
-        Settlement::MarkSent => {
-            view.entry.set_unrecorded(Some(error));
-            return Next::End(settling.outcome.0);
-        }
+        Settlement::MarkSent => return Next::EndUnmarked(settling.outcome.0, error),
         Settlement::Forget => return Next::End(settling.outcome.0),
         _ => {}
     }
@@ -371,7 +373,7 @@ pub(super) fn give_up(
 
 /// The completion could not be recorded. The handler has done its work, so its messages are sent all the same:
 /// if it runs again, they have the same ids.
-fn unrecorded(view: &mut RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
+fn unrecorded(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
     let Settling { held, settlement, outcome, .. } = *settling;
     let outcome = Outcome::CompletionLost { result: outcome.0.result().cloned(), error };
     match held.write(&settlement, view.now).1 {

@@ -4,13 +4,15 @@
 //! decides for others: its copies are answered, its group stops if it is returned, and the records that are next begin.
 
 use super::{
-    Machine, Present, claim, handlers,
+    Machine, Present, claim,
+    claims::Begins,
+    handlers,
     io::{Action, Carried, RecordOutcome},
     messages, optimistic,
     outcome::shared,
     quarantine::Quarantine,
     record::{BatchRecord, Stage},
-    rule::{Next, RecordEvent, RecordView},
+    rule::{Decision, Effect, Next, RecordEvent, RecordView},
     settle,
 };
 use lambda_idempotency_core::{
@@ -29,7 +31,50 @@ pub(super) struct FollowUps {
     pub(super) candidates: Vec<usize>,
 }
 
-impl Machine<'_> {
+/// What follows from an event in a stage without a question to the host.
+fn follow(view: &RecordView<'_, '_>, stage: Stage, event: RecordEvent) -> Decision {
+    let next = match (stage, event) {
+        (Stage::Claiming, RecordEvent::Claimed(claimed)) => return claim::claimed(view, claimed),
+        (Stage::Claiming, RecordEvent::Unanswered) => claim::unanswered(),
+        (Stage::Waiting(_), RecordEvent::Woken) => Next::To(Stage::ToLook),
+        (Stage::Ready, RecordEvent::Start) => Next::Start,
+        (Stage::Running, RecordEvent::Ended(ended, since)) => {
+            return handlers::ended(view, ended, since);
+        }
+        (Stage::Running, RecordEvent::Steps(steps)) => {
+            return Next::Stay.with(Effect::Steps(steps));
+        }
+        (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
+            return handlers::renewed(view, kept, record, *verdict);
+        }
+        (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(view, NotStarted::Lease),
+        (Stage::Settling, RecordEvent::Settled { settling, written, verdict }) => {
+            match verdict.map_or(Verdict::Written, |verdict| *verdict) {
+                Verdict::Found(found) if settling.assumed.is_some() => {
+                    optimistic::met(view, settling, found)
+                }
+                verdict => settle::answered(view, settling, written, verdict),
+            }
+        }
+        (Stage::Settling, RecordEvent::Unsettled(settling)) => {
+            settle::give_up(view, settling, settle::too_late())
+        }
+        (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
+        (stage, RecordEvent::Close(why)) => match stage {
+            Stage::Queued | Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected => {
+                Next::End(Outcome::Returned(why))
+            }
+            Stage::Waiting(wait) => Next::End(Outcome::Busy { until: wait.until }),
+            Stage::Ready => settle::not_started(view, why),
+            _ => Next::Stay,
+        },
+        // A late answer, or a second reason to stop.
+        _ => Next::Stay,
+    };
+    next.into()
+}
+
+impl<'a> Machine<'a> {
     /// Something happens to a record; does all that follows. Says which stage the record has then.
     pub(super) fn run(
         &mut self,
@@ -59,83 +104,134 @@ impl Machine<'_> {
         work: &mut FollowUps,
         present: &mut Present<'_>,
     ) {
-        let next = self.step(at, event, present);
+        let Decision { next, effects } = self.decide(at, event, present);
+        for effect in effects.into_iter().flatten() {
+            self.apply(at, effect, present);
+        }
         self.enter(at, next, work, present);
     }
 
-    /// What becomes of a record to which this happens.
-    fn step(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Next {
-        let mut view = RecordView {
+    fn view(&self, at: usize, now: Timestamp) -> RecordView<'_, 'a> {
+        RecordView {
             at,
-            now: present.now,
-            host: &mut *present.host,
+            record: self.records.of(at),
+            now,
             setting: &self.setting,
             budget: *self.starts.budget(),
             terms: *self.leases.terms(),
             is_closed: self.starts.is_closed(),
             has_turn: self.quarantine.has_turn(at),
             is_beside_others: self.records.open() > 1,
-            held_up: false,
-            entry: self.records.at(at),
-        };
-        let (s, leases) = (&mut view, &mut self.leases);
-        let next = match (s.entry.stage(), event) {
+        }
+    }
+
+    /// What becomes of a record to which this happens.
+    fn decide(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Decision {
+        let (now, stage) = (present.now, self.records.of(at).stage());
+        let mut decision = match (stage, event) {
             (Stage::Queued, RecordEvent::Begin { looks }) if self.order.may_go(at) => {
-                claim::begin(s, looks && self.starts.has_room_for_looks())
-            }
-            (Stage::ToLook, RecordEvent::Turn) => claim::turn(s, true),
-            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Turn) => {
-                claim::turn(s, false)
-            }
-            (Stage::Claiming, RecordEvent::Claimed(claimed)) => claim::claimed(s, claimed),
-            (Stage::Claiming, RecordEvent::Unanswered) => claim::unanswered(),
-            (Stage::Waiting(_), RecordEvent::Woken) => Next::To(Stage::ToLook),
-            (Stage::Ready, RecordEvent::Start) => {
-                let held = s.entry.held().cloned();
-                self.actions.push_back(Action::Start { at, held, stop: s.budget.stop() });
-                Next::To(Stage::Running)
-            }
-            (Stage::Running, RecordEvent::Ended(ended, since)) => handlers::ended(s, ended, since),
-            (Stage::Running, RecordEvent::Stop) => handlers::stopped(s),
-            (Stage::Running, RecordEvent::Steps(steps)) => handlers::step_ended(s, leases, steps),
-            (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
-                handlers::renewed(s, leases, kept, record.map(|record| *record), *verdict)
-            }
-            (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(s, NotStarted::Lease),
-            (Stage::Running, RecordEvent::Lapsed) => handlers::lapsed(s),
-            (Stage::Settling, RecordEvent::Settled { settling, written, verdict }) => {
-                match verdict.map_or(Verdict::Written, |verdict| *verdict) {
-                    Verdict::Found(found) if settling.assumed.is_some() => {
-                        optimistic::met(s, settling, found)
+                match self.records.at(at).take_preset() {
+                    Some(known) => Next::End(known).into(),
+                    None => {
+                        let looks = looks && self.starts.has_room_for_looks();
+                        claim::begin(&self.view(at, now), looks).into()
                     }
-                    verdict => settle::answered(s, settling, written, verdict),
                 }
             }
-            (Stage::Settling, RecordEvent::Unsettled(settling)) => {
-                settle::give_up(s, settling, settle::too_late())
+            (Stage::ToLook, RecordEvent::Turn) => self.turn(at, true, present),
+            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Turn) => {
+                self.turn(at, false, present)
             }
-            (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
-            (stage, RecordEvent::Close(why)) => match stage {
-                Stage::Queued
-                | Stage::ToLook
-                | Stage::Unseen
-                | Stage::ToClaim
-                | Stage::Suspected => Next::End(Outcome::Returned(why)),
-                Stage::Waiting(wait) => Next::End(Outcome::Busy { until: wait.until }),
-                Stage::Ready => settle::not_started(s, why),
-                _ => Next::Stay,
-            },
-            // A late answer, or a second reason to stop.
-            _ => Next::Stay,
+            (Stage::Running, RecordEvent::Stop) => {
+                let since = present.host.stop(at);
+                handlers::stopped(&self.view(at, now), since).with(Effect::Ran(since))
+            }
+            (Stage::Running, RecordEvent::Lapsed) => {
+                let since = present.host.stop(at);
+                handlers::lapsed(&self.view(at, now), since).with(Effect::Ran(since))
+            }
+            (stage, event) => follow(&self.view(at, now), stage, event),
         };
-        let next = match next {
-            Next::Mark(stored, outcome) => settle::settle(s, stored, Settlement::MarkSent, outcome),
-            next => next,
-        };
-        if view.held_up {
-            self.starts.hold_up();
+        if let Next::Lost(lost) = decision.next {
+            let is_running = stage == Stage::Running;
+            let since = if is_running { present.host.stop(at) } else { None };
+            decision = handlers::lost(&self.view(at, now), *lost, since).with(Effect::Ran(since));
         }
-        next
+        if let Next::Mark(stored, outcome) = decision.next {
+            let view = self.view(at, now);
+            decision.next = settle::settle(&view, stored, Settlement::MarkSent, outcome);
+        }
+        decision
+    }
+
+    /// A record has its turn to be looked at or claimed. As far as this process knows the answer, the store is not asked.
+    fn turn(&mut self, at: usize, looks: bool, present: &mut Present<'_>) -> Decision {
+        let (now, host) = (present.now, &mut *present.host);
+        let view = self.view(at, now);
+        let Some(key) = view.record.key().cloned() else {
+            return Next::End(Outcome::Returned(NotStarted::Deadline)).into();
+        };
+        let known = host.known(&key, now);
+        if let Some(known) = known.and_then(|record| claim::known(&view, &record)) {
+            return claim::claimed(&view, known);
+        }
+        let owner = match host.owner() {
+            Ok(owner) => owner,
+            Err(error) => return claim::claimed(&view, claim::without_token(&error)),
+        };
+        let (by, pace) = ((owner, host.provenance(at, now)), host.pace());
+        let begins = match looks {
+            true => Begins::Look,
+            false => Begins::Write(self.records.at(at).take_seen()),
+        };
+        claim::ask(&self.view(at, now), key, by, begins, pace).into()
+    }
+
+    /// Carries out an effect of a rule.
+    fn apply(&mut self, at: usize, effect: Effect, present: &mut Present<'_>) {
+        let (now, host) = (present.now, &mut *present.host);
+        let record = self.records.at(at);
+        match effect {
+            Effect::Granted(held) => record.granted(held),
+            Effect::Assumed { held, guard } => record.assumed(held, guard),
+            Effect::Free(seen) => record.found_free(seen),
+            Effect::Suspected(losses, seen) => record.suspected(losses, seen),
+            Effect::Outage(error) => record.runs_without_claim(error),
+            Effect::HeldUp => self.starts.hold_up(),
+            Effect::MetBusy => record.met_busy(now),
+            Effect::Ran(since) => record.ended(since, now),
+            Effect::Took(took) => host.took(took),
+            Effect::Steps(steps) => {
+                record.set_steps(steps);
+                if let Some(held) = record.held() {
+                    self.leases.write_steps(at, held, now);
+                }
+            }
+            Effect::Extended(stored) => {
+                if let Some(lease_until) = stored.lease_until {
+                    host.renewed(at, lease_until);
+                }
+                record.renewed(&stored);
+                // Steps that are stored will be known to every later attempt.
+                if let Some(steps) = &stored.steps {
+                    host.steps_stored(at, steps);
+                }
+                if let Some(held) = record.held() {
+                    self.leases.keep(at, held);
+                    if held.record.steps != stored.steps {
+                        self.leases.write_steps(at, held, now);
+                    }
+                }
+            }
+            Effect::RenewAgain(kept, found) => {
+                if let Some(found) = found {
+                    record.renewed(&found);
+                }
+                self.leases.again(kept, now);
+            }
+            Effect::RenewLater(kept) => self.leases.unanswered(kept, now),
+            Effect::StepsRefused(error) => host.steps_refused(at, &error),
+        }
     }
 
     /// Carries out what becomes of a record.
@@ -160,9 +256,19 @@ impl Machine<'_> {
                 self.moved(at, Stage::Sending);
                 self.outboxes.add(outbox);
             }
+            Next::Start => {
+                let held = self.records.of(at).held().cloned();
+                let stop = self.starts.budget().stop();
+                self.actions.push_back(Action::Start { at, held, stop });
+                self.moved(at, Stage::Running);
+            }
             Next::End(outcome) => self.end(at, outcome, work, present),
-            // The table has made a settlement of it.
-            Next::Mark(..) => {}
+            Next::EndUnmarked(outcome, error) => {
+                self.records.at(at).set_unrecorded(error);
+                self.end(at, outcome, work, present);
+            }
+            // The table has decided what becomes of it.
+            Next::Lost(_) | Next::Mark(..) => {}
         }
     }
 }
