@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use lambda_idempotency_core::{
     outcome::Outcome,
-    record::{IdempotencyRecord, Owner, Status},
+    record::{IdempotencyRecord, Status},
 };
 use lambda_idempotency_engine::batch::Engine;
 
@@ -44,26 +44,6 @@ async fn a_cached_completion_does_not_answer_another_application() {
         ["replayed"]
     );
     assert_eq!(world.requests(), before, "no request is made");
-}
-
-/// The record does not wait for another application's claim, because its result would not be used.
-#[tokio::test]
-async fn a_key_that_another_application_holds_is_refused_at_once() {
-    let world = World::without_latency();
-    let mut record =
-        IdempotencyRecord::new(Status::InProgress, START.plus(Duration::from_secs(3600)));
-    record.owner = Some(Owner::from_bits(7));
-    record.lease_until = Some(START.plus(Duration::from_secs(1)));
-    record.application = Some("billing".into());
-    world.store.inner().insert(key("a"), record.clone());
-    let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![ok("a")]).await;
-    assert_eq!(labels(&outcomes), ["foreign"]);
-    world.clock.advance(Duration::from_secs(60));
-    let outcomes = world.invoke_by(&of(&world.engine(), "shipping"), vec![ok("a")]).await;
-    assert_eq!(labels(&outcomes), ["foreign"], "it is not taken over when its lease has ended");
-    assert_eq!(world.stored("a").await.unwrap(), record);
-    let outcomes = world.invoke_by(&of(&world.engine(), "billing"), vec![ok("a")]).await;
-    assert_eq!(labels(&outcomes), ["executed"]);
 }
 
 /// A worker that lost its key to another application does not use that application's result.

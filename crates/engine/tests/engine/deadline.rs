@@ -2,10 +2,10 @@
 
 use std::{pin::pin, time::Duration};
 
-use futures_util::future::{Either, join, select};
+use futures_util::future::{Either, select};
 use lambda_idempotency_core::{
     clock::Clock,
-    policy::{Lease, OnConflict, OnTimeout},
+    policy::{Lease, OnTimeout},
     record::Status,
 };
 
@@ -90,24 +90,6 @@ async fn without_a_deadline_a_handler_without_a_claim_is_stopped_at_the_fallback
 
     let in_time = slow("c", HOUR - 2 * SECOND).unprotected();
     assert_eq!(world.deliver(vec![in_time]).await, ["unprotected"]);
-}
-
-#[tokio::test]
-async fn without_a_deadline_two_handlers_of_a_key_never_run_at_once() {
-    for lease in [Lease::Invocation, Lease::Renewed { length: 6 * SECOND }] {
-        let mut world = World { timeout: None, ..World::new() };
-        world.policy.fallback_timeout = 20 * SECOND;
-        world.policy.lease = lease;
-        world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-        let second = async {
-            world.clock.sleep(5 * SECOND).await;
-            world.invoke(vec![slow("a", SECOND)]).await
-        };
-        let first = world.invoke(vec![slow("a", 30 * SECOND)]);
-        let (first, second) = world.clock.drive(join(first, second)).await;
-        assert_eq!((labels(&first), labels(&second)), (vec!["timed_out"], vec!["executed"]));
-        world.ledger.assert_once("a");
-    }
 }
 
 /// A handler keeps the processor until shortly before the answer is due, while a claim has no answer.

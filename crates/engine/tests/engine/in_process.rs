@@ -8,7 +8,7 @@ use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
 use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_testkit::crashing::drop_after;
 
-use crate::support::{Rec, START, World, declining, hanging, labels, ok, rec, slow};
+use crate::support::{Rec, START, World, hanging, labels, ok, rec, slow};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 
@@ -51,17 +51,6 @@ async fn a_queue_record_whose_key_is_busy_is_returned_at_once() {
     let outcomes = at_once(&world, [vec![slow("a", 10 * SECOND)], batch]).await;
     assert_eq!(outcomes, [vec!["executed"], vec!["busy", "executed", "executed"]]);
     world.ledger.assert_each_once(["a", "b", "c"]);
-}
-
-#[tokio::test]
-async fn if_the_first_declines_another_one_tries() {
-    let mut world = patient();
-    world.policy.max_failed_attempts = Some(1);
-    let invocations = [vec![declining("a")], vec![ok("a")], vec![ok("a")]];
-    let mut outcomes = at_once(&world, invocations).await.concat();
-    outcomes.sort_unstable();
-    assert_eq!(outcomes, ["declined", "executed", "replayed"]);
-    world.ledger.assert_once("a");
 }
 
 #[tokio::test]

@@ -144,49 +144,6 @@ async fn a_record_that_kills_starts_again_and_again() {
     }
 }
 
-/// Eight others come to killers that were received so often before.
-#[tokio::test]
-async fn killers_that_were_received_before_keep_others_for_a_few_receives() {
-    for before in [&[1_usize][..], &[2], &[1, 2], &[2, 3], &[3, 4], &[3, 4, 5, 6]] {
-        for takes in [QUICK, SLOW] {
-            let killers: Vec<usize> = (0..before.len()).collect();
-            let mut queue = Queue::new(before.len(), &killers, takes);
-            for round in 0..6 {
-                let early = killers.iter().copied().filter(|at| before[*at] >= 6 - round);
-                let alone: Vec<Vec<usize>> = early.map(|at| vec![at]).collect();
-                for killer in alone {
-                    queue.receive(&[killer], false).await;
-                }
-            }
-            (0..8).for_each(|_| queue.add(false));
-            let (receives, _) = queue.all_together(&[], 60).await.expect("one starves");
-            assert!(receives <= 6, "{before:?} {takes:?}: {receives}");
-        }
-    }
-}
-
-/// A new record comes at each receive of two killers that were redriven.
-#[tokio::test]
-async fn redriven_killers_keep_others_for_a_few_receives() {
-    for before in [[1, 4], [3, 2], [5, 5]] {
-        let mut queue = Queue::new(2, &[0, 1], QUICK);
-        for (at, deaths) in before.into_iter().enumerate() {
-            for _ in 0..deaths {
-                queue.receive(&[vec![at]], false).await;
-            }
-            queue.messages[at].receives = 0;
-        }
-        for _ in 0..6 {
-            queue.add(false);
-            let all = (0..queue.messages.len()).collect();
-            queue.receive(&[all], false).await;
-        }
-        queue.receive(&[(0..queue.messages.len()).collect()], false).await;
-        let (receives, _) = queue.result().expect("one starves");
-        assert!(receives <= 4, "{before:?}: {receives}");
-    }
-}
-
 /// Receives in vain, of all ten, at any of the first five: throttled invocations, for example.
 #[tokio::test]
 async fn receives_in_vain_cost_the_others_few_receives() {

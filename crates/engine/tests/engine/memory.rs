@@ -6,11 +6,10 @@ use lambda_idempotency_core::{
     clock::Clock,
     failure::Failure,
     record::Status,
-    store::{Guard, RecordVersion, Store as _, StoreErrorKind, Write},
+    store::{Guard, RecordVersion, Store as _, Write},
 };
 use lambda_idempotency_engine::process::Cache;
 use lambda_idempotency_keys::Key;
-use lambda_idempotency_testkit::faults::Fault;
 
 use crate::support::{START, World, failing, key, labels, ok, rec};
 
@@ -151,16 +150,4 @@ async fn remove(world: &World, label: &str) {
     let write = Write::new(key, Guard::Unchanged(RecordVersion::of(&record)), None);
     world.store.inner().write(&[write], START).await;
     assert!(world.stored(label).await.is_none());
-}
-
-#[tokio::test]
-async fn a_completion_without_an_answer_is_not_cached() {
-    let world = World::yielding();
-    let unknown = Fault::refuse(StoreErrorKind::Unavailable).that_writes(Status::Completed);
-    world.store.inject(unknown.always());
-    let engine = world.engine();
-    let first = world.clock.drive(world.invoke_by(&engine, vec![ok("a")])).await;
-    assert_eq!(labels(&first), ["completion_lost"]);
-    let again = world.clock.drive(world.invoke_by(&engine, vec![ok("a")])).await;
-    assert_eq!(labels(&again), ["busy"]);
 }

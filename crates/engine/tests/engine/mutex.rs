@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use futures_util::future::join;
 use lambda_idempotency_core::{
     clock::Clock as _,
     failure::Failure,
     outbox::{Message, PublishError},
     outcome::Outcome,
-    policy::{Mode, OnConflict, OnTimeout},
+    policy::{Mode, OnTimeout},
     record::Status,
     store::{Guard, StoreErrorKind},
 };
@@ -16,18 +15,12 @@ use lambda_idempotency_engine::{call::Call, steps::StepError};
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 
 use crate::{
-    in_process::{SECOND, at_once},
+    in_process::SECOND,
     support::{Rec, World, assert_took, declining, failing, labels, ok, rec, slow},
 };
 
 fn world() -> World {
     let mut world = World::new();
-    world.policy.mode = Mode::Mutex;
-    world
-}
-
-fn yielding() -> World {
-    let mut world = World::yielding();
     world.policy.mode = Mode::Mutex;
     world
 }
@@ -61,37 +54,6 @@ async fn copies_in_a_batch_run_one_after_the_other() {
     assert_eq!(world.deliver(vec![alone("a"), alone("a"), alone("a")]).await, ["executed"; 3]);
     assert_took(&world, before, 3 * SECOND);
     assert_eq!(world.stored("a").await, None);
-}
-
-#[tokio::test]
-async fn two_workers_do_not_overlap_and_both_run() {
-    let mut world = world();
-    world.policy.on_conflict = OnConflict::Wait { up_to: 20 * SECOND };
-    let (one, other) = (world.invoke(vec![alone("a")]), world.invoke(vec![alone("a")]));
-    let (one, other) = world.clock.drive(join(one, other)).await;
-    assert_eq!((labels(&one), labels(&other)), (vec!["executed"], vec!["executed"]));
-    assert_eq!(world.ledger.executed("a"), 2);
-}
-
-#[tokio::test]
-async fn invocations_of_a_process_do_not_overlap_and_all_run() {
-    let mut world = yielding();
-    world.policy.on_conflict = OnConflict::Wait { up_to: 20 * SECOND };
-    let outcomes = at_once(&world, (0..4).map(|_| vec![alone("a")])).await;
-    assert_eq!(outcomes, vec![["executed"]; 4]);
-    assert_eq!(world.ledger.executed("a"), 4);
-}
-
-#[tokio::test]
-async fn a_busy_key_is_returned() {
-    let world = world();
-    let long = world.invoke(vec![slow("a", 9 * SECOND)]);
-    let second = async {
-        world.clock.sleep(SECOND).await;
-        labels(&world.invoke(vec![ok("a")]).await)
-    };
-    let (first, second) = world.clock.drive(join(long, second)).await;
-    assert_eq!((labels(&first), second), (vec!["executed"], vec!["busy"]));
 }
 
 #[tokio::test]

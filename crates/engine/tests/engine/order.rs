@@ -26,25 +26,6 @@ async fn a_group_runs_in_order_and_groups_run_concurrently() {
 }
 
 #[tokio::test]
-async fn nothing_after_a_failure_is_started_in_its_group() {
-    let world = World::new();
-    let outcomes = world
-        .deliver(vec![
-            ok("a").group("g"),
-            failing("b").group("g"),
-            ok("c").group("h"),
-            ok("d").group("g"),
-            ok("e").group("h"),
-        ])
-        .await;
-    assert_eq!(outcomes, ["executed", "failed", "executed", "returned", "executed"]);
-    world.ledger.assert_never("d");
-    assert_eq!(world.stored("d").await, None, "no claim is left behind");
-    let outcomes = world.deliver(vec![ok("b").group("g"), ok("d").group("g")]).await;
-    assert_eq!(outcomes, ["executed"; 2]);
-}
-
-#[tokio::test]
 async fn a_copy_in_another_group_waits_for_its_turn() {
     let world = World::new();
     let outcomes =

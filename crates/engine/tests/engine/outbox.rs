@@ -6,9 +6,9 @@ use lambda_idempotency_core::{
     clock::{Clock, Timestamp},
     failure::Failure,
     memory::MemoryEffects,
-    outbox::{Message, PublishError, messages},
+    outbox::{Message, PublishError},
     outcome::Outcome,
-    policy::{Mode, OnConflict},
+    policy::Mode,
     record::{IdempotencyRecord, Status},
     store::StoreErrorKind,
 };
@@ -16,7 +16,7 @@ use lambda_idempotency_engine::call::Call;
 use lambda_idempotency_testkit::faults::Fault;
 
 use crate::post::{Post, completions, in_order, marks, post, post_in, publishing};
-use crate::support::{Rec, START, World, key, labels, ok, rec};
+use crate::support::{Rec, START, World, key, ok, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -85,18 +85,6 @@ async fn a_delivery_whose_messages_cannot_be_sent_returns_and_the_next_one_sends
 }
 
 #[tokio::test]
-async fn ids_are_the_same_each_time_and_those_that_the_record_shows() {
-    let post = post();
-    post.wire.refuse(Some("2"));
-    post.deliver(vec![in_order("a", &["1", "2"])]).await;
-    let stored = messages(&key("a"), &post.world.stored("a").await.unwrap()).unwrap();
-    post.wire.refuse(None);
-    post.deliver(vec![in_order("a", &["1", "2"])]).await;
-    let sent: Vec<_> = post.wire.sent.lock().unwrap().iter().map(|(id, _)| id.clone()).collect();
-    assert_eq!(sent, [stored[0].id(), stored[0].id(), stored[1].id()]);
-}
-
-#[tokio::test]
 async fn messages_to_one_destination_of_records_that_complete_together_share_a_call() {
     let post = post();
     let records =
@@ -106,29 +94,6 @@ async fn messages_to_one_destination_of_records_that_complete_together_share_a_c
     assert_eq!(calls.pop(), Some(1), "in order, one message after the other");
     calls.sort_unstable();
     assert_eq!(calls, [1, 3], "a call for each destination");
-}
-
-#[tokio::test]
-async fn other_invocations_of_the_process_are_not_answered_before_the_messages_are_sent() {
-    let mut world = World::yielding();
-    world.policy.on_conflict = OnConflict::Wait { up_to: 20 * SECOND };
-    let post = post_in(world);
-    post.wire.take(2 * SECOND);
-    post.wire.refuse(Some("1"));
-    let one = post.world.invoke_by(&post.engine, vec![publishing("a", &["1"])]);
-    let other = async {
-        post.world.clock.sleep(SECOND).await;
-        let outcomes = post.world.invoke_by(&post.engine, vec![publishing("a", &["1"])]).await;
-        (outcomes, post.world.clock.now())
-    };
-    let begun = post.world.clock.now();
-    let both = async { tokio::join!(one, other) };
-    let (one, (other, ended)) = post.world.clock.drive(both).await;
-    assert_eq!((labels(&one), labels(&other)), (vec!["unsent"], vec!["unsent"]));
-    assert!(ended.since(begun) >= 3 * SECOND, "it has sent them itself");
-    post.wire.refuse(None);
-    assert_eq!(post.deliver(vec![publishing("a", &["1"])]).await, ["replayed"]);
-    assert_eq!(post.wire.bodies(), ["1"]);
 }
 
 #[tokio::test]

@@ -50,15 +50,6 @@ async fn a_declined_record_counts_no_failed_attempt_and_stores_nothing() {
 }
 
 #[tokio::test]
-async fn declining_keeps_the_count_of_earlier_failed_attempts() {
-    let world = World::new();
-    assert_eq!(world.deliver(vec![failing("a")]).await, ["failed"]);
-    assert_eq!(world.deliver(vec![declining("a")]).await, ["declined"]);
-    assert_eq!(world.stored("a").await.unwrap().failed_attempts, 1);
-    assert_eq!(world.deliver(vec![ok("a")]).await, ["executed"]);
-}
-
-#[tokio::test]
 async fn lost_attempts_do_not_count_as_failed_attempts() {
     let mut world = World::new();
     world.policy.max_failed_attempts = Some(2);

@@ -1,5 +1,7 @@
 //! An engine with a sender that tests can disturb, and records whose handlers publish messages.
 
+#![allow(clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
 use std::{
     sync::{Arc, Mutex},
     time::Duration,
@@ -7,23 +9,24 @@ use std::{
 
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
-    outbox::{Message, OutgoingMessage, SendError, Sender},
+    outbox::{Message, OutgoingMessage, Relay, Relayed, SendError, Sender},
     outcome::Outcome,
-    record::Status,
+    record::{IdempotencyRecord, Owner, Status},
     store::Write,
 };
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_testkit::clock::ManualClock;
 
-use crate::support::{Rec, World, labels, rec};
+use crate::support::{Rec, World, key, labels, rec};
 
-/// A sender that a test can disturb.
+/// A sender that a test can disturb. It hangs or panics if the first message of a call goes to a destination of that name.
 pub(crate) struct Wire {
     clock: ManualClock,
     pub(crate) sent: Mutex<Vec<(String, String)>>,
     calls: Mutex<Vec<usize>>,
     refused: Mutex<Option<&'static str>>,
     takes: Mutex<Duration>,
+    takes_each: Mutex<Duration>,
 }
 
 impl Wire {
@@ -53,6 +56,11 @@ impl Wire {
         *self.takes.lock().unwrap() = takes;
     }
 
+    /// So long for each message of a call, one after the other.
+    pub(crate) fn take_for_each(&self, takes: Duration) {
+        *self.takes_each.lock().unwrap() = takes;
+    }
+
     /// How many messages each call had.
     pub(crate) fn calls(&self) -> Vec<usize> {
         self.calls.lock().unwrap().clone()
@@ -71,6 +79,15 @@ impl Sender for Wire {
                 self.clock.sleep(takes).await;
             }
             self.calls.lock().unwrap().push(messages.len());
+            let each = *self.takes_each.lock().unwrap();
+            if !each.is_zero() {
+                self.clock.sleep(each * u32::try_from(messages.len()).unwrap()).await;
+            }
+            match messages[0].message().destination() {
+                "hangs" => std::future::pending().await,
+                "panics" => panic!("the sender panics"),
+                _ => {}
+            }
             let send = |message: &OutgoingMessage| {
                 let body = message.message().body();
                 if *self.refused.lock().unwrap() == Some(body) {
@@ -106,6 +123,18 @@ impl Post {
         labels(&self.world.clock.drive(self.world.invoke_by(&engine, records)).await)
     }
 
+    /// A sweep over what others have left.
+    pub(crate) async fn relay(&self, application: Option<&str>) -> Relayed {
+        let (world, wire) = (&self.world, Arc::clone(&self.wire));
+        let relay = Relay::new(world.store.clone(), wire).with_clock(world.clock.clone());
+        let relay = match application {
+            Some(name) => relay.with_application(name),
+            None => relay,
+        };
+        let deadline = world.clock.now().plus(Duration::from_secs(60));
+        world.clock.drive(relay.run(None, deadline)).await.unwrap()
+    }
+
     pub(crate) async fn is_pending(&self, label: &str) -> bool {
         self.world.stored(label).await.is_some_and(|record| record.outbox.is_some())
     }
@@ -122,6 +151,7 @@ pub(crate) fn post_in(world: World) -> Post {
         calls: Mutex::default(),
         refused: Mutex::default(),
         takes: Mutex::default(),
+        takes_each: Mutex::default(),
     });
     let engine = world.engine().with_sender(Arc::clone(&wire));
     Post { world, wire, engine }
@@ -135,6 +165,20 @@ pub(crate) fn publishing(label: &'static str, bodies: &'static [&'static str]) -
         }
         Ok(())
     })
+}
+
+/// A completed record with messages, or what a successor has left.
+pub(crate) fn leave_messages(world: &World, label: &str, outbox: String) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(1 << 40));
+    record.owner = Some(Owner::from_bits(77));
+    record.outbox = Some(outbox.into());
+    world.store.inner().insert(key(label), record.clone());
+    record
+}
+
+/// One message of an outbox, as it is stored.
+pub(crate) fn one(to: &str, body: &str) -> String {
+    format!(r#"[{{"to":"{to}","body":"{body}"}}]"#)
 }
 
 /// The same, to a destination that keeps the order of a group.

@@ -1,9 +1,6 @@
 //! What is not a step, and results that cannot be kept: the handler gets an error that says so.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Clock,
@@ -13,13 +10,10 @@ use lambda_idempotency_core::{
     policy::Mode,
     store::StoreErrorKind,
 };
-use lambda_idempotency_engine::{
-    call::Call,
-    steps::{MAX_STEP_BYTES, StepError},
-};
+use lambda_idempotency_engine::{call::Call, steps::StepError};
 use lambda_idempotency_testkit::faults::Fault;
 
-use crate::steps::{step, step_error, stepping, with_steps};
+use crate::steps::{step_error, stepping, with_steps};
 use crate::support::{START, World, assert_took, rec};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -105,18 +99,6 @@ async fn a_store_that_refuses_a_step_is_named_at_once() {
 }
 
 #[tokio::test]
-async fn a_result_that_is_too_large_fails_and_says_what_happened() {
-    let world = World::new();
-    let large = rec("a", |_, call: Call| async move {
-        call.step("large", |_| async { Ok("x".repeat(MAX_STEP_BYTES)) }).await.map(|_| ())
-    });
-    let outcomes = world.clock.drive(world.invoke(vec![large])).await;
-    let error = step_error(&outcomes[0]).unwrap();
-    assert!(matches!(error, StepError::TooLarge { bytes, .. } if *bytes > MAX_STEP_BYTES));
-    assert!(error.to_string().starts_with("the step `large` has run, but "), "{error}");
-}
-
-#[tokio::test]
 async fn a_result_of_an_earlier_version_is_an_error_without_its_content_and_runs_nothing() {
     let world = World::new();
     assert_eq!(world.deliver(vec![stepping("a", 1)]).await, ["failed"]);
@@ -137,19 +119,4 @@ async fn a_result_that_does_not_survive_json_is_found_at_the_first_attempt() {
     });
     let outcomes = world.clock.drive(world.invoke(vec![lossy])).await;
     assert!(matches!(step_error(&outcomes[0]).unwrap(), StepError::Mismatch { .. }));
-}
-
-#[tokio::test]
-async fn a_step_after_its_handler_has_ended_is_not_run() {
-    let (world, kept) = (World::new(), Arc::new(Mutex::new(None)));
-    let leaks = Arc::clone(&kept);
-    let leaky = rec("a", |_, call: Call| async move {
-        *leaks.lock().unwrap() = Some(call);
-        Ok(())
-    });
-    assert_eq!(world.deliver(vec![leaky]).await, ["executed"]);
-    let late = kept.lock().unwrap().take().unwrap();
-    let error = step(&world, &late, "one").await.unwrap_err();
-    assert!(matches!(error.error().downcast_ref(), Some(StepError::HandlerEnded { .. })));
-    assert_eq!(world.steps("one"), 0);
 }

@@ -3,7 +3,11 @@
 //! `running/waking.rs` is compiled again with the types of [`loom`], which explores the interleavings and
 //! the values that each load may return. The mutants weaken the flag of a task, and show that the check can fail.
 
-#![allow(clippy::unwrap_used, dead_code, reason = "a test, which compiles a source of the engine again")]
+#![allow(
+    clippy::unwrap_used,
+    dead_code,
+    reason = "a test, which compiles a source of the engine again"
+)]
 
 use std::{
     cell::Cell,

@@ -9,6 +9,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
+mod contract;
 mod judge;
 mod messages;
 mod scenario;

@@ -34,13 +34,11 @@ use lambda_idempotency_testkit::{
 use tokio::sync::Notify;
 
 use super::{
+    contract::{Contract, Wrong},
     messages::{Post, Wire},
     scenario::{End, Kind, Plan, Scenario, Step, Trouble},
 };
-use crate::{
-    contract::{Contract, Wrong},
-    support::START,
-};
+use crate::support::START;
 
 /// An engine that asks for the time more often than this in one poll would never return from it.
 const ASKED: usize = 50_000;
