@@ -273,12 +273,8 @@ impl State {
     pub(crate) const fn words(self) -> &'static str {
         match self {
             Self::InProgress => "in progress",
-            Self::Lapsed => "lapsed",
-            Self::Released => "released",
-            Self::Completed => "completed",
             Self::Failed => "permanently failed",
-            Self::Expired => "expired",
-            Self::Unreadable => "unreadable",
+            other => other.name(),
         }
     }
 

@@ -48,18 +48,6 @@ async fn evict_is_a_dry_run_until_it_is_told_to_act() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_live_claim_is_not_evicted_or_released() {
-    let world = World::new().await;
-    world.put("place#live", "INPROGRESS", &claimed(600));
-    let before = world.item("place#live");
-    for verb in ["evict", "release"] {
-        let ran = world.records(&[verb, "place#live", "--yes", "--json"]).code(1).json();
-        assert_eq!(results(&ran), ["refused"], "{verb}");
-        assert_eq!(world.item("place#live"), before, "{verb}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn release_frees_the_key_and_counts_a_lost_attempt() {
     let world = World::new().await;
     let mut claim = claimed(600);

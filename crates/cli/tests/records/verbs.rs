@@ -33,6 +33,7 @@ pub(crate) async fn every_verb(
         hold(&key).await;
         said(on(0, &["show"]), "state", "in-progress");
         said(on(1, &["evict", "--yes"]), "result", "refused");
+        said(on(1, &["release", "--yes"]), "result", "refused");
         said(on(0, &["release", "--even-if-held", "--yes"]), "result", "done");
         said(redrive(), "result", "done");
         said(on(0, &["show"]), "state", "released");

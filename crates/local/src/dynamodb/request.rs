@@ -275,37 +275,29 @@ mod tests {
 
     use super::*;
 
-    fn set(names: &[&str]) -> BTreeSet<String> {
-        names.iter().map(|name| (*name).to_owned()).collect()
-    }
-
     #[test]
-    fn statements_name_their_table_and_their_permission() {
-        let body = json!({ "Statements": [
+    fn statements_and_transactions_name_their_tables_and_permissions() {
+        let statements = json!({ "Statements": [
             { "Statement": "INSERT INTO \"idempotency\" VALUE {'id': ?}" },
             { "Statement": "UPDATE \"other\" SET a = ? WHERE id = ?" },
         ]});
-        assert_eq!(
-            tables(&body, &items("BatchExecuteStatement", &body)),
-            set(&["idempotency", "other"])
-        );
-        assert_eq!(
-            actions("BatchExecuteStatement", &items("BatchExecuteStatement", &body)),
-            set(&["PartiQLInsert", "PartiQLUpdate"])
-        );
-        assert!(!is_read("BatchExecuteStatement", &items("BatchExecuteStatement", &body)));
-    }
-
-    #[test]
-    fn transactions_name_all_their_tables() {
-        let body = json!({ "TransactItems": [
+        let members = json!({ "TransactItems": [
             { "Put": { "TableName": "orders" } }, { "ConditionCheck": { "TableName": "stock" } },
         ]});
-        assert_eq!(tables(&body, &items("TransactWriteItems", &body)), set(&["orders", "stock"]));
-        assert_eq!(
-            actions("TransactWriteItems", &items("TransactWriteItems", &body)),
-            set(&["PutItem", "ConditionCheckItem"])
-        );
+        for (operation, body, named, allowed) in [
+            (
+                "BatchExecuteStatement",
+                statements,
+                ["idempotency", "other"],
+                ["PartiQLInsert", "PartiQLUpdate"],
+            ),
+            ("TransactWriteItems", members, ["orders", "stock"], ["ConditionCheckItem", "PutItem"]),
+        ] {
+            let items = items(operation, &body);
+            assert_eq!(Vec::from_iter(tables(&body, &items)), named);
+            assert_eq!(Vec::from_iter(actions(operation, &items)), allowed);
+            assert!(!is_read(operation, &items));
+        }
     }
 
     #[test]

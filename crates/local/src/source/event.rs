@@ -148,44 +148,30 @@ mod tests {
             Event::Pipe(..) => Source::Pipe,
             Event::Polled(source, _) | Event::Whole(source, _) => source,
         };
-        assert_eq!(
-            source(r#"{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}"#),
-            Source::Sqs
-        );
-        assert_eq!(
-            source(r#"{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m"}}]}"#),
-            Source::Sns
-        );
-        assert_eq!(source(r#"{"detail-type":"t","source":"s","detail":{}}"#), Source::EventBridge);
-        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:kinesis"}]}"#), Source::Kinesis);
-        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:dynamodb"}]}"#), Source::DynamoDb);
-        assert_eq!(source(r#"{"Records":[{"eventSource":"aws:s3","s3":{}}]}"#), Source::S3);
-        assert_eq!(source(r#"{"eventSource":"aws:kafka","records":{}}"#), Source::Kafka);
-        assert_eq!(
-            source(r#"{"eventSource":"aws:rmq","rmqMessagesByQueue":{}}"#),
-            Source::RabbitMq
-        );
-        assert_eq!(source(r#"{"eventSource":"aws:docdb","events":[]}"#), Source::DocumentDb);
-        for http in [
-            r#"{"httpMethod":"POST","path":"/","requestContext":{"elb":{}}}"#,
-            r#"{"version":"2.0","requestContext":{"http":{"method":"POST"}}}"#,
+        for (text, expected) in [
+            (r#"{"Records":[{"eventSource":"aws:sqs","messageId":"m"}]}"#, Source::Sqs),
+            (r#"{"Records":[{"EventSource":"aws:sns","Sns":{"MessageId":"m"}}]}"#, Source::Sns),
+            (r#"{"detail-type":"t","source":"s","detail":{}}"#, Source::EventBridge),
+            (r#"[{"detail-type":"t","source":"s","detail":{}}]"#, Source::EventBridge),
+            (r#"{"Records":[{"eventSource":"aws:kinesis"}]}"#, Source::Kinesis),
+            (r#"{"Records":[{"eventSource":"aws:dynamodb"}]}"#, Source::DynamoDb),
+            (r#"{"Records":[{"eventSource":"aws:s3","s3":{}}]}"#, Source::S3),
+            (r#"{"eventSource":"aws:kafka","records":{}}"#, Source::Kafka),
+            (r#"{"eventSource":"aws:rmq","rmqMessagesByQueue":{}}"#, Source::RabbitMq),
+            (r#"{"eventSource":"aws:docdb","events":[]}"#, Source::DocumentDb),
+            (r#"{"httpMethod":"POST","path":"/","requestContext":{"elb":{}}}"#, Source::Http),
+            (r#"{"version":"2.0","requestContext":{"http":{"method":"POST"}}}"#, Source::Http),
+            (r#"{"scheduleArn":"a","scheduledTime":"t"}"#, Source::Scheduler),
+            (r#"{"Records":[]}"#, Source::Direct),
+            (r#"{"Records":[{"eventSource":"aws:other"}]}"#, Source::Direct),
+            ("{}", Source::Direct),
+            ("[1]", Source::Direct),
+            ("null", Source::Direct),
         ] {
-            assert_eq!(source(http), Source::Http, "{http}");
+            assert_eq!(source(text), expected, "{text}");
         }
         for piped in ["sqs", "kinesis", "dynamodb", "kafka", "amq", "rmq"] {
             assert_eq!(source(&format!(r#"[7,{{"eventSource":"aws:{piped}"}}]"#)), Source::Pipe);
-        }
-        let bus = r#"[{"detail-type":"t","source":"s","detail":{}}]"#;
-        assert_eq!(source(bus), Source::EventBridge);
-        assert_eq!(source(r#"{"scheduleArn":"a","scheduledTime":"t"}"#), Source::Scheduler);
-        for other in [
-            r#"{"Records":[]}"#,
-            r#"{"Records":[{"eventSource":"aws:other"}]}"#,
-            "{}",
-            "[1]",
-            "null",
-        ] {
-            assert_eq!(source(other), Source::Direct, "{other}");
         }
     }
 

@@ -200,85 +200,52 @@ mod tests {
         RecordLine::parse(&text).unwrap()
     }
 
-    fn invocation(result: InvocationResult, records: Vec<RecordLine>) -> Invocation {
-        let (request_id, dynamodb) = ("r".to_owned(), Usage::default());
-        Invocation {
-            request_id,
-            pid: 1,
-            began: std::time::Instant::now(),
-            result,
-            duration: Duration::ZERO,
-            records,
-            dynamodb,
-            requests: Vec::new(),
-        }
-    }
-
     fn outcomes(report: &InvocationReport) -> Vec<&str> {
         report.records.iter().map(|record| record.outcome.as_str()).collect()
     }
 
-    #[test]
-    fn lines_go_to_their_records_and_others_get_a_default_outcome() {
-        let lines = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
-        let ids = [
-            ("a", Disposition::Done),
-            ("b", Disposition::Returned),
-            ("a", Disposition::Done),
-            ("c", Disposition::Done),
-        ];
-        let delivered = ids.map(|(id, disposition)| (Some(id.to_owned()), 1, disposition)).into();
-        let report = report(
-            Source::Sqs,
-            delivered,
-            invocation(InvocationResult::Response(Value::Null), lines),
-        );
-        assert_eq!(outcomes(&report), ["executed", "failed", "coalesced", "acknowledged"]);
+    /// Reports an invocation that got records with these ids, and logged these lines.
+    fn reported(
+        source: Source,
+        ids: &[&str],
+        result: InvocationResult,
+        records: Vec<RecordLine>,
+    ) -> InvocationReport {
+        let is_answer = matches!(result, InvocationResult::Response(_));
+        let disposition = if is_answer { Disposition::Done } else { Disposition::Returned };
+        let delivered = ids.iter().map(|id| (Some((*id).to_owned()), 1, disposition)).collect();
+        let (request_id, dynamodb) = ("r".to_owned(), Usage::default());
+        let (began, duration) = (std::time::Instant::now(), Duration::ZERO);
+        let (pid, requests) = (1, Vec::new());
+        let invocation =
+            Invocation { request_id, pid, began, result, duration, records, dynamodb, requests };
+        report(source, delivered, invocation)
     }
 
     #[test]
-    fn lines_whose_ids_are_hidden_go_to_their_records() {
+    fn lines_go_to_their_records_and_others_get_the_outcome_of_the_invocation() {
+        let answered = || InvocationResult::Response(Value::Null);
+        let crashed = InvocationResult::Exited { code: None, signal: Some(9) };
         let hidden = |id: &str, outcome: &str| {
             let id = RecordId::new("activemq", id).hidden();
             RecordLine { source: "activemq".to_owned(), ..line(id.label(), outcome) }
         };
-        let lines = vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")];
-        let delivered =
-            ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
-        let invocation = invocation(InvocationResult::Response(Value::Null), lines);
-        let report = report(Source::ActiveMq, delivered.into(), invocation);
-        assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
-    }
-
-    #[test]
-    fn lines_whose_ids_are_hidden_by_a_secret_go_to_records_in_order() {
-        let lines = vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")];
-        let delivered =
-            ["ID:1", "ID:2", "ID:3"].map(|id| (Some(id.to_owned()), 1, Disposition::Done));
-        let invocation = invocation(InvocationResult::Response(Value::Null), lines);
-        let report = report(Source::ActiveMq, delivered.into(), invocation);
-        assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
-        assert_eq!(report.records[1].record.as_deref(), Some("ID:2"));
-    }
-
-    #[test]
-    fn a_record_without_a_line_gets_the_outcome_of_the_crash() {
-        let crash = InvocationResult::Exited { code: None, signal: Some(9) };
-        let delivered = vec![
-            (Some("a".to_owned()), 1, Disposition::Returned),
-            (None, 1, Disposition::Returned),
-        ];
-        let report = report(Source::Sqs, delivered, invocation(crash, vec![line("a", "executed")]));
+        let lines = vec![line("b", "failed"), line("a", "executed"), line("a", "coalesced")];
+        let report = reported(Source::Sqs, &["a", "b", "a", "c"], answered(), lines);
+        assert_eq!(outcomes(&report), ["executed", "failed", "coalesced", "acknowledged"]);
+        for lines in [
+            vec![hidden("ID:2", "failed"), hidden("ID:1", "executed")],
+            // Ids that a secret has hidden are those of the records in order.
+            vec![line("#3f2a9c11d0be", "executed"), line("#0c11d0be3f2a", "failed")],
+        ] {
+            let report = reported(Source::ActiveMq, &["ID:1", "ID:2", "ID:3"], answered(), lines);
+            assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
+            assert_eq!(report.records[1].record.as_deref(), Some("ID:2"));
+        }
+        let report = reported(Source::Sqs, &["a", "b"], crashed, vec![line("a", "executed")]);
         assert_eq!(outcomes(&report), ["executed", "crashed"]);
-    }
-
-    #[test]
-    fn a_direct_call_has_at_least_one_row() {
-        let report =
-            report(Source::Direct, Vec::new(), invocation(InvocationResult::TimedOut, Vec::new()));
-        assert_eq!(
-            (outcomes(&report), report.records[0].disposition),
-            (vec!["timed_out"], Disposition::Lost)
-        );
+        let direct = reported(Source::Direct, &[], InvocationResult::TimedOut, Vec::new());
+        assert_eq!(outcomes(&direct), ["timed_out"], "it has one row at least");
+        assert_eq!(direct.records[0].disposition, Disposition::Lost);
     }
 }

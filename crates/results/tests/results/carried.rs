@@ -20,7 +20,7 @@ use lambda_idempotency::{
 };
 use lambda_idempotency_core::{
     browse::Browse as _,
-    clock::{BoxFuture, Clock as _, SystemClock, Timestamp},
+    clock::{BoxFuture, Timestamp},
     key::Key,
     memory::MemoryStore,
     record::{IdempotencyRecord, Json, Status},
@@ -289,57 +289,6 @@ async fn a_redelivery_and_a_relay_send_encrypted_messages_and_keep_the_result() 
         assert!(world.place().await.unwrap());
         assert_eq!((world.calls.load(Ordering::SeqCst), world.wire.kept.sent().len()), (1, 1));
     }
-}
-
-/// The process that wrote the completion is gone, and `status_only` was turned on.
-#[tokio::test]
-async fn a_result_that_is_stored_stays_when_messages_are_marked_as_sent() {
-    let store = encrypted();
-    let mut record = completed("\"done\"");
-    record.outbox = Some("[]".into());
-    put(&store, &record).await;
-    let inner = get(store.store()).await.unwrap().unwrap();
-    let later = Results::new(MemoryStore::new()).encrypt_with(keys(1)).status_only();
-    later.store().insert(key(), inner.clone());
-    let mut found = get(&later).await.unwrap().unwrap();
-    assert_eq!(found, record);
-    let guard = Guard::Unchanged(RecordVersion::of(&found));
-    found.outbox = None;
-    let mark = Write::new(key(), guard, Some(found));
-    assert!(matches!(later.write(&[mark], soon()).await[..], [Verdict::Written]));
-    assert_eq!(get(later.store()).await.unwrap().unwrap().result, inner.result);
-}
-
-#[tokio::test]
-async fn the_results_of_steps_are_encrypted_and_answered_at_the_next_attempt() {
-    let records = Arc::new(MemoryStore::new());
-    let store = Results::new(Arc::clone(&records)).encrypt_with(keys(1));
-    let idempotency = Idempotency::new(store).with_cache(Cache::off());
-    let operation = Operation::new("charge").key("id");
-    let (charges, attempts) = (AtomicU32::new(0), AtomicU32::new(0));
-    let run = async || {
-        let handler = async |call: Call| {
-            let charge = async |_: String| {
-                charges.fetch_add(1, Ordering::SeqCst);
-                Ok::<_, Failure>("s3cr3t".to_owned())
-            };
-            let paid = call.step("charge", charge).await?;
-            match attempts.fetch_add(1, Ordering::SeqCst) {
-                0 => Err(Failure::transient("the carrier does not answer")),
-                _ => Ok(paid),
-            }
-        };
-        let (order, context) = (serde_json::json!({"id": 1}), RunContext::without_deadline());
-        idempotency.run(&operation, &order, context, handler).await
-    };
-    run().await.unwrap_err();
-    let record = only(&records).await;
-    let steps = record.steps.unwrap();
-    assert!(steps.starts_with("\"lambda-idempotency:1 ") && !steps.contains("s3cr3t"));
-    let now = SystemClock.now();
-    assert!(record.lease_until.is_none_or(|until| until <= now), "it is released");
-    assert_eq!(run().await.unwrap().result, "s3cr3t");
-    assert_eq!((charges.load(Ordering::SeqCst), attempts.load(Ordering::SeqCst)), (1, 2));
 }
 
 /// Each renewal writes the payload and the steps again.

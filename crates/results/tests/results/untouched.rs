@@ -105,43 +105,6 @@ async fn a_relay_through_two_stores_of_results_leaves_results_as_they_are_stored
     assert_eq!(result(&outer()).await, Some(long(5000)));
 }
 
-/// A result of 600 KB fits because it is compressed.
-#[tokio::test]
-async fn a_relay_that_compresses_nothing_marks_records_with_compressed_results() {
-    let records = Records::default();
-    let store = Results::new(Arc::clone(&records)).compress_above(1024);
-    for n in 0..30 {
-        let write = Write::new(
-            Key::from_text(format!("r{n}")),
-            Guard::Absent,
-            Some(with_messages(long(600_000))),
-        );
-        assert!(matches!(store.write(&[write], soon()).await[..], [Verdict::Written]));
-    }
-    relays(Results::new(Arc::clone(&records)), 30).await;
-    assert!(all(&records).await.iter().all(|(_, record)| record.outbox.is_none()));
-}
-
-#[tokio::test]
-async fn a_relay_that_only_decrypts_leaves_nine_megabytes_of_results_encrypted() {
-    let records = Records::default();
-    let store = Results::new(Arc::clone(&records)).encrypt_with(keys(1));
-    let result = format!("\"{}\"", "s3cr3t".repeat(17_000));
-    for n in 0..90 {
-        let record = Some(with_messages(result.clone()));
-        let write = Write::new(Key::from_text(format!("r{n}")), Guard::Absent, record);
-        assert!(matches!(store.write(&[write], soon()).await[..], [Verdict::Written]));
-    }
-    let mut before = all(&records).await;
-    relays(reading(Arc::clone(&records)), 90).await;
-    before.iter_mut().for_each(|(_, record)| record.outbox = None);
-    let after = all(&records).await;
-    let plain =
-        after.iter().filter(|(_, record)| record.result.as_ref().unwrap().contains("s3cr3t"));
-    assert_eq!(plain.count(), 0);
-    assert!(after == before, "the same forms");
-}
-
 fn claim(bits: u128) -> Claim {
     let now = SystemClock.now();
     Claim {
