@@ -26,10 +26,8 @@
 //! # What is refused
 //!
 //! Both libraries give some distinct records the same key, and answer one record with the other's
-//! result. Such records are refused here
-//! ([`SelectionError::Collision`](crate::SelectionError::Collision), or the errors for missing
-//! keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact
-//! behaviour of Powertools.
+//! result. Such records are refused here ([`SelectionError::Collision`], or the errors for missing
+//! keys), unless [`PowertoolsKeys::accept_collisions`] turns on the exact behaviour of Powertools.
 //!
 //! Expressions are those of this library, with the functions `powertools_json`, `powertools_base64` and
 //! `powertools_base64_gzip`: others, and in TypeScript members that every JavaScript object inherits (`toString`), are
