@@ -1,8 +1,8 @@
 //! Runs asynchronous commands until they end or the user stops them.
 
-use std::{io, process::ExitCode, sync::atomic::Ordering, time::Duration};
 #[cfg(unix)]
-use std::{sync::LazyLock, task::Poll};
+use std::task::Poll;
+use std::{io, process::ExitCode, sync::atomic::Ordering, time::Duration};
 
 use tokio::{runtime::Runtime, time::sleep};
 
@@ -53,14 +53,11 @@ pub(crate) async fn interrupted() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
-        let kinds = [
-            SignalKind::terminate(),
-            SignalKind::interrupt(),
-            SignalKind::hangup(),
-            SignalKind::quit(),
-        ];
-        let waited_for = kinds.into_iter().filter(|kind| !is_ignored(kind.as_raw_value()));
-        let mut signals: Vec<_> = waited_for.filter_map(|kind| signal(kind).ok()).collect();
+        let mut kinds = vec![SignalKind::terminate(), SignalKind::interrupt(), SignalKind::quit()];
+        if !ignores_hangups() {
+            kinds.push(SignalKind::hangup());
+        }
+        let mut signals: Vec<_> = kinds.into_iter().filter_map(|kind| signal(kind).ok()).collect();
         std::future::poll_fn(|context| {
             let came = signals.iter_mut().any(|signal| signal.poll_recv(context).is_ready());
             if came { Poll::Ready(()) } else { Poll::Pending }
@@ -73,13 +70,12 @@ pub(crate) async fn interrupted() {
     }
 }
 
-/// Whether this process was started with a signal ignored, as `nohup` does, where the system says so.
+/// Whether this process was started by `nohup`, where the system says so. Shells start what runs in the background with
+/// other signals ignored; those end it all the same.
 #[cfg(unix)]
-fn is_ignored(signal: i32) -> bool {
-    static IGNORED: LazyLock<u64> = LazyLock::new(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
-    });
-    u32::try_from(signal - 1).is_ok_and(|bit| IGNORED.checked_shr(bit).unwrap_or(0) & 1 == 1)
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & 1 == 1 // it is signal 1
 }

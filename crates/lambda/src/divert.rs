@@ -31,6 +31,8 @@ const AT_ONCE: usize = 16;
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
 /// Handlers and the store leave this time to sinks and the answer, or 20 % of the time if that is less.
 const RESERVED: Duration = Duration::from_secs(2);
+/// A call has at least this long, if there is as much: a share of many would stop each sink before it can answer.
+const LEAST_SHARE: Duration = Duration::from_secs(1);
 /// The longest sleep: the wall clock may be put right meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
@@ -89,8 +91,8 @@ impl<'a> Sinks<'a> {
 
     /// Gives the records that will never be processed to their sinks; returns those that were taken.
     ///
-    /// Where there are more than run at a time, each has its share of the time that is left: those that hang leave time for
-    /// those behind them.
+    /// Where there are more than run at a time, each has its share of the time that is left, and at least a second: those
+    /// that hang leave time for those behind them. The first records come first, so that a stream goes on.
     pub(crate) async fn call(
         &self,
         records: &[Record<'_>],
@@ -188,7 +190,8 @@ impl<'a> Sinks<'a> {
         let clock: &dyn Clock = &**self.engine.clock();
         let now = clock.now();
         let rounds = u32::try_from(rounds_left.max(1)).unwrap_or(u32::MAX);
-        let share = self.until.since(now) / rounds;
+        let left = self.until.since(now);
+        let share = (left / rounds).max(LEAST_SHARE).min(left);
         if share.is_zero() {
             return Err(NotTaken::NotCalled);
         }

@@ -103,13 +103,12 @@ impl Change {
             }
             Self::Update => {
                 let assignments = COLUMNS.map(|(name, _)| match name {
-                    // A write that takes no key has the provenance of the claim, of which another version may have
-                    // stored more: it stays as it is.
+                    // A write of the claim's owner, or of an operator, has the provenance of the claim, of which another
+                    // version may have stored more: it stays as it is.
                     "provenance" => format!(
-                        "provenance = CASE WHEN {new} IS NOT NULL AND ({status} <> 'INPROGRESS' OR {owner} IS NULL \
-                         OR {owner} = t.owner) THEN t.provenance ELSE {new} END",
+                        "provenance = CASE WHEN {new} IS NOT NULL AND ({owner} IS NULL OR {owner} = t.owner) \
+                         THEN t.provenance ELSE {new} END",
                         new = value(name),
-                        status = value("status"),
                         owner = value("owner"),
                     ),
                     name => format!("{name} = {}", value(name)),

@@ -211,6 +211,7 @@ impl Held {
             Settlement::Renew { lease_until } => {
                 record.lease_until = Some(*lease_until);
                 record.consecutive_losses = self.record.consecutive_losses;
+                record.error_type.clone_from(&self.record.error_type);
                 record.expires_at = self.later(self.expiry(expires_at, *lease_until));
             }
             Settlement::MarkSent | Settlement::Forget => {}

@@ -31,6 +31,7 @@ fn a_settlement_leaves_counts_steps_payload_and_provenance() {
     let second = taken(2, Some(&taken(1, None, 100).record), 132);
     let mut third = taken(3, Some(&second.record), 164);
     third.record.steps = Some("{\"charge\":1}".into());
+    third.record.error_type = Some("before".into());
     let completes = Settlement::Complete { result: None, outbox: None };
     let commits = Settlement::Commit { result: None, outbox: None };
     let fails = Settlement::FailPermanently { result: None, error_type: "E".into() };
@@ -49,6 +50,9 @@ fn a_settlement_leaves_counts_steps_payload_and_provenance() {
         (renews, ((2, 2), true, true)),
     ] {
         let left = third.write(&settlement, at(170)).1.unwrap();
+        if matches!(settlement, Settlement::Renew { .. }) {
+            assert_eq!(left.error_type.as_deref(), Some("before"), "a renewal leaves it");
+        }
         let losses = (left.lost_attempts, left.consecutive_losses);
         let kept = (losses, left.steps.is_some(), left.payload.is_some());
         assert_eq!(kept, expected, "{settlement:?}");

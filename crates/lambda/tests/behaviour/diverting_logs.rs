@@ -138,6 +138,35 @@ async fn sinks_that_hang_leave_time_for_those_behind_them() {
     assert_eq!(&*aside.records()[0].record.id, "m-16");
 }
 
+/// 640 calls, sixteen at a time, of a sink that takes a tenth of a second: each delivery takes as many as there is time for,
+/// from the first one on.
+#[tokio::test]
+async fn healthy_sinks_of_many_records_have_the_time_that_they_need() {
+    let (world, aside) = (World::new(), Aside::default());
+    let (taking, clock) = (aside.sink(), world.clock.clone());
+    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
+        let (taken, clock) = (taking(diverted), clock.clone());
+        async move {
+            clock.sleep(Duration::from_millis(100)).await;
+            taken.await
+        }
+    });
+    let function = world.on(source, &index());
+    let mut left: Vec<String> = (0..640).map(|nth| format!("m-{nth}")).collect();
+    for delivery in 0..3 {
+        let event = batch(left.iter().map(|id| order(id, id, "give up"))).to_string();
+        let mut context = world.context();
+        context.deadline = world.clock.now().plus(Duration::from_secs(3)).as_millis();
+        let call = serve(function.clone(), &event, context);
+        let answer = world.clock.drive(call).await.unwrap();
+        let returned = ids(&serde_json::from_str(answer.get()).unwrap());
+        assert!(left.is_empty() || returned.len() < left.len(), "none was taken in {delivery}");
+        assert!(left.ends_with(&returned), "the first ones come first");
+        left = returned;
+    }
+    assert_eq!(left, [""; 0]);
+}
+
 /// A sink that keeps the processor leaves no time: the log does not say that the others failed.
 #[tokio::test]
 async fn a_sink_that_was_not_called_has_not_failed() {

@@ -98,5 +98,10 @@ async fn a_write_leaves_what_another_version_has_stored() {
         done.provenance.clone_from(&takeover.provenance);
         write(&|| (Guard::OwnedBy(Owner::from_bits(2)), done.clone())).await;
         stays("a completion").await;
+        // In optimistic mode, over one that has expired: it is another worker's.
+        let mut next = completed(3);
+        next.provenance.clone_from(&takeover.provenance);
+        write(&|| (Guard::Unchanged(RecordVersion::of(&done)), next.clone())).await;
+        assert_eq!(stored(&store, "0").await.unwrap().provenance, takeover.provenance);
     }
 }
