@@ -165,8 +165,8 @@ impl Problem {
     }
 
     /// The handler panicked, or one of its effects was refused.
-    pub(super) const fn failed() -> Self {
-        Self::new(&FAILED)
+    pub(super) const fn failed(permanent: bool) -> Self {
+        Self::new(if permanent { &FAILED_FOR_EVER } else { &FAILED })
     }
 
     /// The body ended with an error.

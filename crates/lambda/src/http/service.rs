@@ -283,10 +283,12 @@ impl LayerSettings {
             (_, Some(Err(error))) => Err(error),
             // The handler panicked. Or it responded, and one of its effects was refused: nothing of
             // what the response says was done.
-            (Outcome::Failed { .. }, _) => Ok(Problem::failed().into_response()),
+            (Outcome::Failed { permanent, .. }, _) => {
+                Ok(Problem::failed(permanent).into_response())
+            }
             (_, Some(Ok(response))) => Ok(response),
             // The response could not be read, and none is kept.
-            (Outcome::Declined, None) => Ok(Problem::failed().into_response()),
+            (Outcome::Declined, None) => Ok(Problem::failed(false).into_response()),
             (_, None) => Ok(Problem::unread().into_response()),
         }
     }

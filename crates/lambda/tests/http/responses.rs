@@ -6,13 +6,18 @@ use lambda_http::{
     tower::{Layer as _, Service as _, ServiceExt as _, service_fn},
 };
 use lambda_idempotency::{
-    Call, Mode, http::Http, observe::Completion, policy::OnTimeout, store::StoreErrorKind,
+    Call, Mode,
+    http::{HandlerError, Http},
+    observe::Completion,
+    policy::OnTimeout,
+    store::StoreErrorKind,
 };
 use lambda_idempotency_core::memory::MemoryEffects;
 use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use lambda_runtime::Diagnostic;
+use serde_json::Value;
 
-use crate::support::{World, charges, post, request};
+use crate::support::{OnFire, World, charges, post, request};
 
 #[tokio::test]
 async fn a_second_request_gets_the_first_response_marked_as_replayed() {
@@ -288,6 +293,25 @@ async fn work_whose_response_panics_is_completed_without_it() {
         assert_eq!(answer.status(), 409);
     }
     assert_eq!(world.calls(), 1);
+}
+
+/// After its last attempt nothing is processed with this key: the client is not told to use it again.
+#[tokio::test]
+async fn a_panic_of_the_last_attempt_is_not_asked_for_again() {
+    let world = World::instant();
+    let layer = world.layer(&charges().max_failed_attempts(2));
+    for kind in ["failed", "permanently-failed", "permanently-failed"] {
+        let panicking =
+            service_fn(async |_: Request| -> Result<Response<Body>, HandlerError<OnFire>> {
+                panic!("deliberate")
+            });
+        let answer = layer.layer(panicking).oneshot(post("k-1", "EUR 5.00")).await.unwrap();
+        let problem: Value = serde_json::from_slice(answer.body().as_ref()).unwrap();
+        assert!(
+            problem["type"].as_str().unwrap().ends_with(&format!("#{kind}")),
+            "{kind}: {problem}"
+        );
+    }
 }
 
 #[tokio::test]
