@@ -50,7 +50,7 @@ enum Command {
     #[cfg(not(feature = "local"))]
     Invoke(LeftOut),
     #[cfg(feature = "chaos")]
-    Chaos(chaos::Arguments),
+    Chaos(Box<chaos::Arguments>),
     /// Run a real function under every fault (not compiled in)
     #[cfg(not(feature = "chaos"))]
     Chaos(LeftOut),
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         #[cfg(not(feature = "local"))]
         Command::Invoke(_) => Err(failure::left_out("`invoke`", "local")),
         #[cfg(feature = "chaos")]
-        Command::Chaos(arguments) => runtime::run(chaos::run(arguments)),
+        Command::Chaos(arguments) => runtime::run(chaos::run(*arguments)),
         #[cfg(not(feature = "chaos"))]
         Command::Chaos(_) => Err(failure::left_out("`chaos`", "chaos")),
         #[cfg(feature = "prove")]
