@@ -74,5 +74,5 @@ step_redis() {
 step_stores() {
     after test
     some_tests cargo test --quiet --locked --workspace --test stores \
-        --features lambda-idempotency-cli/servers,lambda-idempotency-tests/servers
+        --features lambda-idempotency-cli/all,lambda-idempotency-tests/servers
 }

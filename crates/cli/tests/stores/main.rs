@@ -138,13 +138,14 @@ async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     everything_works(&server.url());
     // Who only looks needs no right to write.
     psql(&server, "CREATE ROLE reader LOGIN; GRANT SELECT ON idempotency TO reader");
-    psql(&server, "ALTER ROLE reader SET default_transaction_read_only = on");
     let reader = server.url().replace(USER, "reader");
     let listed = command(&reader, &["records", "list", "--json"]).code(0).json();
     let key = listed["records"][0]["key"].as_str().unwrap();
-    command(&reader, &["records", "show", key]).code(0);
     command(&reader, &["records", "evict", key, "--yes"]).refused("INSERT, UPDATE and DELETE");
     command(&reader, &["records", "table", "check"]).code(1);
+    psql(&server, "ALTER ROLE reader SET default_transaction_read_only = on");
+    command(&reader, &["records", "show", key]).code(0);
+    command(&reader, &["records", "evict", key, "--yes"]).refused("the session is read-only");
 }
 
 fn psql(server: &Server, text: &str) {
