@@ -299,6 +299,9 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Parts<'_, A> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
+        if self.fields.is_empty() {
+            return self.access.next_key_seed(seed); // of a map, whose keys need not be text
+        }
         let Some(name) = self.access.next_key::<String>()? else { return Ok(None) };
         let field = self.fields.iter().find(|field| **field == name);
         self.next = field.map_or(Step::Member, |field| Step::Field(field));
@@ -360,6 +363,8 @@ mod tests {
         #[derive(Debug, serde::Deserialize)]
         #[expect(dead_code, reason = "only read")]
         struct Deposit {
+            #[serde(default)]
+            counts: std::collections::HashMap<u32, u32>,
             customer: Option<Customer>,
             #[serde(rename = "orders")]
             all: std::collections::HashMap<String, Vec<Order>>,
@@ -375,6 +380,11 @@ mod tests {
             (r#"{"customer":{"zip":"s3cr3t"},"orders":{}}"#, " in `customer.zip` (line 1"),
             (r#"{"customer":{"s3cr3t":1},"orders":{}}"#, " in `customer` (line 1"),
             (r#"{"orders":{"s3cr3t":[{"id":1},{"id":-1}]}}"#, " in `orders.*[1].id` (line 1"),
+            // The error is behind a map whose keys are not text.
+            (
+                r#"{"counts":{"5":1},"customer":{"zip":"s3cr3t"},"orders":{}}"#,
+                " in `customer.zip` (line 1",
+            ),
             (r#"{"s3cr3t":1}"#, "Deposit` (line 1"),
             (r#"["s3cr3t"]"#, "[0]` (line 1"),
             ("{", "Deposit` (line 1"),

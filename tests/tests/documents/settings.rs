@@ -100,7 +100,7 @@ fn documented_defaults_are_the_defaults() {
     for row in page.lines().filter_map(|line| line.strip_prefix("| [`")) {
         let cells: Vec<_> = row.split(" | ").collect();
         let name = row.split('(').next().unwrap_or(row);
-        // What depends on the source has no one default.
+        // A default that depends on the source is not one value.
         if row.contains("crate::Operation::") && is_of_policy(name) && cells[1] != "by source" {
             is_default("settings.md", name, cells[1]);
             found += 1;

@@ -136,7 +136,7 @@ impl Route {
             None if self.handler.returns_nothing() => Cow::Borrowed("null"),
             None => return Err(RunError::ResultLost(lost)),
         };
-        // What the store has may be of another library, and need not be JSON.
+        // Another library may have stored the result, which need not be JSON.
         RawValue::from_string(json.into_owned())
             .map_err(|_| RunError::ResultLost(ResultLost::OtherType))
     }
