@@ -11,6 +11,19 @@ pub(super) struct TimeBudget {
     end: Timestamp,
 }
 
+/// The time that has to be left for a handler to start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Reserve {
+    /// None: a record that is expected to take long would never start otherwise.
+    Nothing,
+    /// As long as handlers take.
+    Pace,
+    /// As long as handlers take, and a tenth of the whole time in any case. Otherwise it is better to return the record,
+    /// which need not wait at its next delivery: if it started too late, its handler would be stopped and its key would
+    /// stay locked.
+    Tenth,
+}
+
 /// Handlers are stopped this long before the invocation deadline, or after 90 % of the time if that is
 /// later.
 const STOP_MARGIN: Duration = Duration::from_millis(750);
@@ -70,20 +83,17 @@ impl TimeBudget {
         last.minus(COMMIT_MARGIN.min(last.since(now) / 4))
     }
 
-    /// Whether a handler that is started now would probably finish, if handlers take `pace`. The estimate
-    /// is at most half of the whole time, so that slow handlers are started, too.
-    pub(super) fn allows(&self, now: Timestamp, pace: Duration) -> bool {
-        now < self.latest(pace, Duration::ZERO)
+    /// Whether a handler may be started now, if handlers take `pace`. The estimate is at most half of the whole time, so that
+    /// slow handlers are started, too.
+    pub(super) fn allows(&self, reserve: Reserve, now: Timestamp, pace: Duration) -> bool {
+        match reserve {
+            Reserve::Nothing => true,
+            Reserve::Pace => now < self.latest(pace, Duration::ZERO),
+            Reserve::Tenth => now < self.last_start(pace),
+        }
     }
 
-    /// The same for a record that has waited for another worker: at least a tenth of the whole time has to
-    /// be left. Otherwise it is better to return the record, which need not wait at its next delivery: if
-    /// it started too late, its handler would be stopped and its key would stay locked.
-    pub(super) fn allows_late(&self, now: Timestamp, pace: Duration) -> bool {
-        now < self.last_start(pace)
-    }
-
-    /// The first instant at which [`allows_late`](Self::allows_late) says no.
+    /// The first instant at which [`Reserve::Tenth`] is not left.
     fn last_start(&self, pace: Duration) -> Timestamp {
         self.latest(pace, self.total() / 10)
     }
@@ -130,14 +140,14 @@ mod tests {
     fn a_learned_pace_cannot_refuse_everything() {
         let pace = Duration::from_secs(500);
         let budget = TimeBudget::new(at(0), at(60_000));
-        assert!(budget.allows(at(1_000), pace), "capped at half of the time");
-        assert!(!budget.allows(at(30_000), pace));
+        assert!(budget.allows(Reserve::Pace, at(1_000), pace), "capped at half of the time");
+        assert!(!budget.allows(Reserve::Pace, at(30_000), pace));
     }
 
     #[test]
     fn a_handler_starts_while_the_learned_time_is_left() {
         let budget = TimeBudget::new(at(0), at(60_000));
-        let allows = |ms| budget.allows(at(ms), Duration::from_secs(1));
+        let allows = |ms| budget.allows(Reserve::Pace, at(ms), Duration::from_secs(1));
         assert_eq!([allows(58_249), allows(58_250)], [true, false]);
     }
 
@@ -145,7 +155,7 @@ mod tests {
     fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
         let budget = TimeBudget::new(at(0), at(10_000));
         for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {
-            let allows = |ms| budget.allows_late(at(ms), Duration::from_millis(pace));
+            let allows = |ms| budget.allows(Reserve::Tenth, at(ms), Duration::from_millis(pace));
             assert_eq!([allows(last), allows(last + 1)], [true, false], "{pace} ms");
         }
     }

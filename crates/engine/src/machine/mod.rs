@@ -30,7 +30,7 @@
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
 //! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 //! | *Parts, which own their state* | |
-//! | What may be looked at, claimed and started now? | `schedule`; the `table` begins it |
+//! | Which phase has the batch? What is looked at, claimed and started now? | `schedule` |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
@@ -257,7 +257,7 @@ impl<'a> Machine<'a> {
         let ends = [stop, Some(budget.reply())].into_iter();
         let lease = self.leases.next_due(now);
         let waiting = self.waiting.next_due();
-        let keeps_others = self.quarantine.is_active() || self.quarantine.is_waiting();
+        let keeps_others = !self.starts.turn().is_empty() || self.quarantine.is_waiting();
         let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
         let due = [self.settlements.next_due(now), slow, lease, waiting];
         ends.chain(due).flatten().min()

@@ -19,8 +19,6 @@
 
 use std::cmp::Reverse;
 
-use super::record::Stage;
-
 /// So many losses in a row keep a suspect that goes last from starting once another record is acknowledged. Records that
 /// were near one death have mostly run after two.
 const HELD_BACK: u32 = 3;
@@ -29,7 +27,6 @@ const HELD_BACK: u32 = 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Suspect {
     at: usize,
-    goes_first: bool,
     /// How many attempts were lost one after the other, up to the last.
     losses: u32,
     receives: u32,
@@ -37,20 +34,18 @@ struct Suspect {
 
 impl Suspect {
     /// The order in which suspects go.
-    const fn rank(&self) -> (bool, u32, Reverse<u32>) {
-        (!self.goes_first, self.losses, Reverse(self.receives))
+    const fn rank(&self) -> (u32, Reverse<u32>) {
+        (self.losses, Reverse(self.receives))
     }
 }
 
-/// The records in quarantine.
+/// The records in quarantine that wait for their turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Quarantine {
-    /// In the order in which they go.
-    waiting: Vec<Suspect>,
-    /// The group that is being claimed or runs: nothing else is started meanwhile.
-    group: Vec<usize>,
-    /// Whether it is decided if suspects go before all other records. Suspects that are found later go last.
-    has_side: bool,
+    /// Those that go before all other records, in the order in which they go.
+    first: Vec<Suspect>,
+    /// Those that go after them.
+    last: Vec<Suspect>,
     /// Whether suspects that go last may be held back.
     gives_way: bool,
     /// Whether a record of the invocation is acknowledged.
@@ -58,43 +53,32 @@ pub(super) struct Quarantine {
 }
 
 impl Quarantine {
-    /// The last attempts of record `at` were lost, so many in a row, and it was received so often.
+    /// The last attempts of record `at` were lost, so many in a row, and it was received so often. It goes last, until a side
+    /// is chosen.
     pub(super) fn add(&mut self, at: usize, losses: u32, receives: u32) {
-        let suspect = Suspect { at, goes_first: false, losses, receives };
-        let index = self.waiting.partition_point(|other| other.rank() <= suspect.rank());
-        self.waiting.insert(index, suspect);
+        let suspect = Suspect { at, losses, receives };
+        let index = self.last.partition_point(|other| other.rank() <= suspect.rank());
+        self.last.insert(index, suspect);
     }
 
-    /// Decides, once, whether the suspects go before all other records: all that are known so far, or none. `most` is how
-    /// often a record of the invocation was received, at most.
+    /// Decides whether the suspects go before all other records: all that are known so far, or none. `most` is how often a
+    /// record of the invocation was received, at most.
     pub(super) fn choose_side(&mut self, most: u32) {
-        if std::mem::replace(&mut self.has_side, true) {
-            return;
-        }
-        let most = self.waiting.iter().map(|suspect| suspect.receives).max().unwrap_or(most);
+        let most = self.last.iter().map(|suspect| suspect.receives).max().unwrap_or(most);
         self.gives_way = most > 1 && !most.is_multiple_of(2);
-        let goes_first = most > 0 && most.is_multiple_of(2);
-        self.waiting.iter_mut().for_each(|suspect| suspect.goes_first = goes_first);
+        if most > 0 && most.is_multiple_of(2) {
+            self.first = std::mem::take(&mut self.last);
+        }
     }
 
     /// Whether suspects wait that go before all other records.
-    pub(super) fn goes_first(&self) -> bool {
-        self.waiting.first().is_some_and(|suspect| suspect.goes_first)
-    }
-
-    /// Whether a group has its turn.
-    pub(super) const fn is_active(&self) -> bool {
-        !self.group.is_empty()
-    }
-
-    /// Whether record `at` is in the group that has its turn.
-    pub(super) fn has_turn(&self, at: usize) -> bool {
-        self.group.contains(&at)
+    pub(super) const fn goes_first(&self) -> bool {
+        !self.first.is_empty()
     }
 
     /// Whether suspects wait.
     pub(super) const fn is_waiting(&self) -> bool {
-        !self.waiting.is_empty()
+        self.goes_first() || !self.last.is_empty()
     }
 
     /// A record of the invocation has its outcome, and is acknowledged or not.
@@ -106,42 +90,29 @@ impl Quarantine {
     pub(super) fn held_back(&self) -> Vec<usize> {
         let is_time = self.is_acknowledged && self.gives_way;
         let held = |suspect: &&Suspect| is_time && suspect.losses >= HELD_BACK;
-        self.waiting.iter().filter(held).map(|suspect| suspect.at).collect()
+        self.last.iter().filter(held).map(|suspect| suspect.at).collect()
     }
 
-    /// Chooses the next group, while nothing else runs: all that were lost once, but not more than `most`, or one that was
-    /// lost more often.
-    pub(super) fn next_group(&mut self, most: usize) -> Vec<usize> {
-        let Some(first) = self.waiting.first().copied() else { return Vec::new() };
-        let most = if first.losses > 1 { 1 } else { most.max(1) };
-        let alike = |suspect: &&Suspect| {
-            (suspect.goes_first, suspect.losses) == (first.goes_first, first.losses)
-        };
-        let group = self.waiting.iter().take(most).take_while(alike);
-        self.group = group.map(|suspect| suspect.at).collect();
-        self.group.clone()
-    }
-
-    /// Whether a record of the group that has its turn stays in it in this stage.
-    pub(super) const fn keeps_turn(stage: Stage) -> bool {
-        matches!(stage, Stage::Claiming | Stage::Ready | Stage::Running | Stage::Settling)
-    }
-
-    /// Record `at` cannot kill the process any more, or waits for another worker.
-    pub(super) fn leave(&mut self, at: usize) {
-        self.group.retain(|member| *member != at);
+    /// The next group, while nothing else runs: all that were lost once, but not more than `most`, or one that was lost more
+    /// often.
+    pub(super) fn next_group(&self, most: usize) -> Vec<usize> {
+        let next = if self.goes_first() { &self.first } else { &self.last };
+        let losses = next.first().map_or(0, |suspect| suspect.losses);
+        let most = if losses > 1 { 1 } else { most.max(1) };
+        let group = next.iter().take(most).take_while(|suspect| suspect.losses == losses);
+        group.map(|suspect| suspect.at).collect()
     }
 
     /// Record `at` does not wait for its turn any more.
     pub(super) fn remove(&mut self, at: usize) {
-        if let Some(index) = self.waiting.iter().position(|suspect| suspect.at == at) {
-            self.waiting.remove(index);
+        for waiting in [&mut self.first, &mut self.last] {
+            waiting.retain(|suspect| suspect.at != at);
         }
     }
 
     /// The suspects that wait for their turn.
     pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
-        self.waiting.iter().map(|suspect| suspect.at)
+        self.first.iter().chain(&self.last).map(|suspect| suspect.at)
     }
 }
 
@@ -164,10 +135,7 @@ mod tests {
         let mut groups = Vec::new();
         while quarantine.is_waiting() {
             let group = quarantine.next_group(most);
-            for at in &group {
-                quarantine.remove(*at);
-                quarantine.leave(*at);
-            }
+            group.iter().for_each(|at| quarantine.remove(*at));
             groups.push(group);
         }
         groups
@@ -206,14 +174,12 @@ mod tests {
     fn suspects_that_are_found_later_go_last() {
         let mut late = quarantine(&[(1, 2)]);
         late.add(1, 1, 4);
-        late.choose_side(0);
         assert!(late.goes_first());
         assert_eq!(late.next_group(16), [0]);
         late.remove(0);
         assert!(!late.goes_first());
         let mut late = quarantine(&[]);
         late.add(0, 1, 2);
-        late.choose_side(0);
         assert!(!late.goes_first() && late.is_waiting());
     }
 
