@@ -19,7 +19,7 @@
 //!   runs, in a *quarantine group* with nothing else of the batch beside it: all that were lost once, or one that
 //!   was lost more often. Such groups go before all other records at every second receive, and after them
 //!   otherwise: what was received before is therefore looked at first.
-//! * A key that this process saw completed a short while ago is answered from memory ([`process`](crate::process)).
+//! * A key that this process saw completed a short while ago is answered from memory ([`completed`](crate::completed)).
 //!
 //! # How it is built
 //!
@@ -48,11 +48,11 @@ use lambda_idempotency_core::{
 use lambda_idempotency_keys::Key;
 
 use crate::{
+    completed::{Cache, Completed},
     driver::Driver,
     machine::{FIRST_CALL, each, unanswered},
     observe::{Observer, Observers, TracingObserver},
     parts::{EngineParts, Workers},
-    process::{Cache, Completed},
     store_calls,
 };
 

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`batch`] | the engine: claim, run, settle, for a whole batch |
 //! | [`machine`] | what decides in it: a state machine without I/O |
-//! | [`process`] | what invocations of one process share |
+//! | [`completed`] | keys that were seen completed, which the invocations of one process share |
 //! | [`call`], [`delivered`] | what a handler gets besides the payload: its call, and the rest of its record |
 //! | [`free`] | making the key of finished work new again |
 //! | [`steps`] | parts of a handler's work that are kept between attempts |
@@ -19,6 +19,7 @@
 
 pub mod batch;
 pub mod call;
+pub mod completed;
 pub mod delivered;
 mod delivery;
 mod driver;
@@ -27,7 +28,6 @@ mod handler;
 pub mod machine;
 pub mod observe;
 mod parts;
-pub mod process;
 mod record_id;
 mod running;
 pub mod steps;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
 
-use crate::{observe::Observers, process::Completed};
+use crate::{completed::Completed, observe::Observers};
 
 /// The parts of an engine, which its clones share.
 #[derive(Clone)]

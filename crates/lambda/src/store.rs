@@ -114,7 +114,7 @@ pub use lambda_idempotency_core::{
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb as dynamodb;
-pub use lambda_idempotency_engine::process::Cache;
+pub use lambda_idempotency_engine::completed::Cache;
 pub use lambda_idempotency_keys::Key;
 #[cfg(feature = "postgres")]
 pub use lambda_idempotency_postgres as postgres;

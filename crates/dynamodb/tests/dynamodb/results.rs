@@ -17,8 +17,8 @@ use lambda_idempotency_dynamodb::DynamoDbStore;
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Pace, Returned, Work},
     call::RecordId,
+    completed::Cache,
     delivered::Delivered,
-    process::Cache,
 };
 use serde_json::json;
 

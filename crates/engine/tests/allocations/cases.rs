@@ -7,8 +7,8 @@ use lambda_idempotency_core::{clock::Timestamp, memory::MemoryStore, policy::Pol
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
+    completed::Cache,
     delivered::Delivered,
-    process::Cache,
 };
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::clock::ManualClock;

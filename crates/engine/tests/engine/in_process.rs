@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use lambda_idempotency_core::{clock::Clock, policy::OnConflict};
-use lambda_idempotency_engine::process::Cache;
+use lambda_idempotency_engine::completed::Cache;
 use lambda_idempotency_testkit::crashing::drop_after;
 
 use crate::support::{Rec, START, World, hanging, labels, ok, rec, slow};

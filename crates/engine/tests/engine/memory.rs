@@ -8,7 +8,7 @@ use lambda_idempotency_core::{
     record::Status,
     store::{Guard, RecordVersion, Store as _, Write},
 };
-use lambda_idempotency_engine::process::Cache;
+use lambda_idempotency_engine::completed::Cache;
 use lambda_idempotency_keys::Key;
 
 use crate::support::{START, World, failing, key, labels, ok, rec};

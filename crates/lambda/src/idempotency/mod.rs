@@ -12,8 +12,8 @@ use std::{fmt, sync::Arc};
 use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
 use lambda_idempotency_engine::{
     batch::Engine,
+    completed::Cache,
     observe::{Observer, TracingObserver},
-    process::Cache,
 };
 
 use crate::{

@@ -1,6 +1,6 @@
 //! The host of a machine: tokens, the state that its process shares, and the stop of handlers.
 //!
-//! The invocations of a process share the completed keys, as `engine::process` has them.
+//! The invocations of a process share the completed keys, as `engine::completed` has them.
 
 use std::{sync::Arc, time::Duration};
 

@@ -19,7 +19,7 @@
 //! * A [`world::Invocation`] has a machine, calls of the store in flight, and running handlers.
 //!   [`invocation`] carries out the machine's effects, as the driver does, and decides nothing.
 //! * A [`world::Process`] has the state that its invocations share: a cache of completions ([`host`], in place of
-//!   `engine::process`), and a clock that may be ahead by the clock skew.
+//!   `engine::completed`), and a clock that may be ahead by the clock skew.
 //! * A function that uses Powertools ([`powertools`]) writes to the same table, in some worlds.
 //! * The [`store`] applies writes by `Write::applies`, and notes the properties that a write breaks.
 //! * Time jumps from one instant at which something is due to the next: a machine's wake-up, the end of a

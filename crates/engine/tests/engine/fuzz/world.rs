@@ -22,9 +22,9 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::{
     batch::{Delivery, Engine, Job, Pace, Returned, Work},
     call::RecordId,
+    completed::Cache,
     delivered::Delivered,
     observe::{Observer, Report},
-    process::Cache,
 };
 use lambda_idempotency_keys::Key;
 use lambda_idempotency_testkit::{

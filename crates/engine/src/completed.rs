@@ -39,7 +39,7 @@ use lambda_idempotency_keys::Key;
 /// ```
 /// use std::time::Duration;
 /// use lambda_idempotency_core::memory::MemoryStore;
-/// use lambda_idempotency_engine::{batch::Engine, process::Cache};
+/// use lambda_idempotency_engine::{batch::Engine, completed::Cache};
 ///
 /// let modest = Cache::new().entries(100).age(Duration::from_secs(5));
 /// let engine = Engine::new(MemoryStore::new()).with_cache(modest);
