@@ -4,6 +4,8 @@
 //! first in both. Every wait is for a record that came earlier in the batch, so nothing waits in a
 //! circle.
 //!
+//! A group stops behind a record that is returned: the table closes the records of [`Order::same_group`].
+//!
 //! Copies, the records of a key with equal content, are in a third queue, in which none of them waits: it
 //! finds them when one of them has its outcome.
 
