@@ -1,6 +1,6 @@
 //! A parsed expression.
 
-use super::text::Text;
+use super::{functions::Encoding, text::Text};
 
 #[derive(Clone)]
 pub(crate) enum Node {
@@ -19,20 +19,10 @@ pub(crate) enum Node {
     /// A call of a function that decodes a text.
     Decode {
         encoding: Encoding,
-        /// The function's name.
-        name: &'static str,
         text: Box<Self>,
         /// The position of the call in the expression, in characters.
         offset: usize,
     },
-}
-
-/// The encoding that a function decodes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Json,
-    Base64,
-    Base64Gzip,
 }
 
 /// The shape of a value, as far as the expression alone tells it.

@@ -3,10 +3,8 @@
 use std::{cell::Cell, collections::BTreeMap, ptr, sync::Arc};
 
 use super::{
-    ast::{Encoding, Node},
-    decode,
+    ast::Node,
     defects::{Absent, Collision, Collisions, Optional},
-    read::{is_beyond_us, read, read_wanted},
     text::Text,
     value::{MOST_BYTES, Members, Presence, Value, Variant},
     wanted::Wanted,
@@ -104,20 +102,18 @@ impl Evaluation<'_> {
                 Value::Object(Arc::new(Members::new(self.variant, members?)))
             }
             Node::NotNull(arguments) => self.not_null(arguments, value)?,
-            Node::Decode { encoding, name, text, offset } => {
+            Node::Decode { encoding, text, offset } => {
                 let failed = |why: String| EvaluationError::Failed {
-                    reason: format!("{name}(){why}"),
+                    reason: format!("{}(){why}", encoding.function(self.variant)),
                     offset: *offset,
                 };
                 match self.run(text, value)? {
                     Value::String(text) => {
-                        let decoded = match text.to_str() {
-                            Some(text) if self.variant == Variant::Standard => {
-                                self.decode_strictly(*encoding, text, *offset)
-                            }
-                            _ => self.decode(*encoding, &text),
-                        };
-                        decoded.map_err(|why| failed(format!(": {why}")))?
+                        let wanted = self.texts.and_then(|texts| texts.get(offset));
+                        let limits = (&self.room, &self.collisions);
+                        encoding
+                            .decode(self.variant, &text, wanted.unwrap_or(&Wanted::All), limits)
+                            .map_err(|why| failed(format!(": {why}")))?
                     }
                     other => {
                         let kind = other.type_name();
@@ -201,68 +197,6 @@ impl Evaluation<'_> {
             return Ok(Value::Null);
         }
         Ok(value)
-    }
-
-    /// Text that is not in the strict form is an error: a decoder that skips unknown characters would decode two distinct
-    /// texts to the same value.
-    fn decode_strictly(
-        &self,
-        encoding: Encoding,
-        text: &str,
-        offset: usize,
-    ) -> Result<Value, String> {
-        let room = self.room.get();
-        let decoded = match encoding {
-            Encoding::Json => {
-                let wanted = self.texts.and_then(|texts| texts.get(&offset));
-                let read = read_wanted(self.variant, text, wanted.unwrap_or(&Wanted::All));
-                return read.map_err(|error| error.to_string());
-            }
-            Encoding::Base64 => decode::strict_base64(text)?,
-            Encoding::Base64Gzip => decode::strict_base64_gzip(text, room)
-                .inspect(|plain| self.room.set(room.saturating_sub(plain.len())))?,
-        };
-        Ok(Value::text(&decoded))
-    }
-
-    /// Text that cannot be decoded is `undefined` in TypeScript and an error in Python. Text beyond *our* limits is an
-    /// error, because the variant might decode it, and all `undefined` values have the same key.
-    fn decode(&self, encoding: Encoding, text: &Text) -> Result<Value, String> {
-        let utf8 = |bytes: Vec<u8>, skip_mark| {
-            decode::utf8(self.variant, &bytes, skip_mark, &self.collisions)
-        };
-        let decoded = match encoding {
-            Encoding::Json => match text.to_str().map(|json| read(self.variant, json)) {
-                Some(Ok(value)) => Some(value),
-                Some(Err(error)) if is_beyond_us(&error) => return Err(error.to_string()),
-                Some(Err(_)) => None,
-                None => return Err("it meets half a surrogate pair".to_owned()),
-            },
-            Encoding::Base64 => {
-                decode::base64(self.variant, text).and_then(|bytes| utf8(bytes, true))
-            }
-            Encoding::Base64Gzip => {
-                let packed = decode::base64(self.variant, text);
-                let plain = packed.map(|bytes| self.gunzip(&bytes)).transpose()?.flatten();
-                plain.and_then(|bytes| utf8(bytes, false))
-            }
-        };
-        match decoded {
-            Some(value) => Ok(value),
-            None if self.variant.is_typescript() => Ok(Value::Undefined),
-            None => Err("it cannot read the text".to_owned()),
-        }
-    }
-
-    fn gunzip(&self, bytes: &[u8]) -> Result<Option<Vec<u8>>, String> {
-        let room = self.room.get();
-        let (inflated, plain) = match decode::gunzip(self.variant, bytes, room) {
-            Ok(plain) => (plain.len(), Some(plain)),
-            Err(decode::NotUnpacked::Unreadable(inflated)) => (inflated, None),
-            Err(decode::NotUnpacked::TooLarge) => return Err(decode::TOO_LARGE.to_owned()),
-        };
-        self.room.set(room.saturating_sub(inflated));
-        Ok(plain)
     }
 }
 

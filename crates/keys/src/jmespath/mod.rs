@@ -12,9 +12,9 @@
 
 pub(super) mod ast;
 mod decimal;
-mod decode;
 pub(super) mod defects;
 pub(super) mod evaluate;
+mod functions;
 pub(super) mod parser;
 pub(super) mod read;
 pub(super) mod scan;

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::{
-    ast::{Encoding, Known, Node},
+    ast::{Known, Node},
+    functions::Encoding,
     text::Text,
     tokens::{Cursor, Mistake, PROJECTION, PROJECTION_STOP, Token, left_out, tokens},
     value::Variant,
@@ -206,10 +207,10 @@ impl Parser<'_> {
 
     /// Behind `(`.
     fn call(&mut self, function: &str, offset: usize) -> Parsed {
-        let decoder = self.decoder(function);
-        if decoder.is_none() && function != "not_null" {
-            return Err((offset, self.unknown(function)));
-        }
+        let encoding = match function {
+            "not_null" => None,
+            _ => Some(Encoding::of_function(self.variant, function).map_err(|why| (offset, why))?),
+        };
         let mut arguments = Vec::new();
         while !self.cursor.take(')') {
             arguments.push(self.expression(0)?);
@@ -222,10 +223,10 @@ impl Parser<'_> {
             }
         }
         let given = arguments.len();
-        match (decoder, arguments.pop()) {
-            (Some((name, encoding)), Some(text)) if given == 1 => {
+        match (encoding, arguments.pop()) {
+            (Some(encoding), Some(text)) if given == 1 => {
                 let offset = characters(self.text, offset);
-                Ok(Node::Decode { encoding, name, text: Box::new(text), offset })
+                Ok(Node::Decode { encoding, text: Box::new(text), offset })
             }
             (Some(_), _) => Err((offset, format!("`{function}` takes 1 argument, not {given}"))),
             (None, None) => Err((offset, "`not_null` takes at least 1 argument".to_owned())),
@@ -235,38 +236,7 @@ impl Parser<'_> {
             }
         }
     }
-
-    /// The function of this name that decodes a text.
-    fn decoder(&self, name: &str) -> Option<(&'static str, Encoding)> {
-        let names = match self.variant {
-            Variant::Standard => OWN,
-            Variant::Python(_) | Variant::TypeScript(_) => OF_POWERTOOLS,
-        };
-        let mut named = names.into_iter().zip(ENCODINGS);
-        named.find(|(own, _)| *own == name)
-    }
-
-    /// The message about a function that there is not.
-    fn unknown(&self, function: &str) -> String {
-        let (ours, others) = match self.variant {
-            Variant::Standard => (OWN, OF_POWERTOOLS),
-            Variant::Python(_) | Variant::TypeScript(_) => (OF_POWERTOOLS, OWN),
-        };
-        match ours.into_iter().zip(others).find(|(_, other)| *other == function) {
-            Some((own, _)) => format!("`{function}` is named `{own}` here"),
-            None => {
-                let [json, base64, gzip] = ours;
-                left_out(&format!(
-                    "`{function}` is not one of the functions `{json}`, `{base64}`, `{gzip}` and `not_null`"
-                ))
-            }
-        }
-    }
 }
-
-const OWN: [&str; 3] = ["json", "base64", "base64_gzip"];
-const OF_POWERTOOLS: [&str; 3] = ["powertools_json", "powertools_base64", "powertools_base64_gzip"];
-const ENCODINGS: [Encoding; 3] = [Encoding::Json, Encoding::Base64, Encoding::Base64Gzip];
 
 /// The members that every JavaScript object inherits.
 const INHERITED: &str = "__proto__ constructor hasOwnProperty isPrototypeOf propertyIsEnumerable toLocaleString \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::ast::{Encoding, Node};
+use super::{ast::Node, functions::Encoding};
 
 /// The part of a value that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ impl FieldSets {
                 return self.walk(second, first);
             }
             Node::Index(_) => self.mark(at),
-            Node::Decode { encoding, text, offset, .. } => {
+            Node::Decode { encoding, text, offset } => {
                 self.use_of(text, at);
                 if *encoding == Encoding::Json {
                     self.texts.insert(*offset, Wanted::none());
