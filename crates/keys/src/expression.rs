@@ -17,7 +17,7 @@ use serde_json::{Number, Value};
 use std::{fmt, sync::Arc};
 
 /// A compiled key expression: the part of JMESPath (<https://jmespath.org/specification.html>) that only selects, and
-/// three functions that decode text.
+/// four functions that decode text.
 ///
 /// | | |
 /// |---|---|
@@ -28,10 +28,12 @@ use std::{fmt, sync::Arc};
 /// | `[tenant, order.id]`, `{by: tenant, id: order.id}` | a key of several parts |
 /// | `a \| b` | `b` of what `a` selects as a whole |
 /// | `not_null(id, legacyId)` | the first that there is |
-/// | `json(body)`, `base64(data)`, `base64_gzip(data)` | the content of a text |
+/// | `json(body)`, `base64(data)`, `base64_gzip(data)`, `url_decode(s3.object.key)` | the content of a text |
 ///
 /// All other expressions are refused, and so is a record in which an item of `items[*].sku` has no `sku`: distinct
 /// values never become equal. The values that `base64_gzip` decompresses for a record have at most 8 MiB together.
+/// `url_decode` reads one text in `application/x-www-form-urlencoded`, as S3 writes object keys in its own notifications,
+/// and refuses a text that is not.
 ///
 /// ```
 /// use lambda_idempotency_keys::Expression;

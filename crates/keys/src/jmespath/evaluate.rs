@@ -103,23 +103,22 @@ impl Evaluation<'_> {
             }
             Node::NotNull(arguments) => self.not_null(arguments, value)?,
             Node::Decode { encoding, text, offset } => {
-                let failed = |why: String| EvaluationError::Failed {
-                    reason: format!("{}(){why}", encoding.function(self.variant)),
-                    offset: *offset,
-                };
-                match self.run(text, value)? {
+                let decoded = match self.run(text, value)? {
                     Value::String(text) => {
                         let wanted = self.texts.and_then(|texts| texts.get(offset));
                         let limits = (&self.room, &self.collisions);
                         encoding
                             .decode(self.variant, &text, wanted.unwrap_or(&Wanted::All), limits)
-                            .map_err(|why| failed(format!(": {why}")))?
+                            .map_err(|why| format!(": {why}"))
                     }
                     other => {
-                        let kind = other.type_name();
-                        return Err(failed(format!(" takes a string, and this is of type {kind}")));
+                        Err(format!(" takes a string, and this is of type {}", other.type_name()))
                     }
-                }
+                };
+                decoded.map_err(|why| {
+                    let name = encoding.function(self.variant).unwrap_or_default();
+                    EvaluationError::Failed { reason: format!("{name}(){why}"), offset: *offset }
+                })?
             }
         })
     }

@@ -29,26 +29,27 @@ pub(crate) enum Encoding {
     Json,
     Base64,
     Base64Gzip,
+    /// `application/x-www-form-urlencoded`, one text of it.
+    Url,
 }
 
 impl Encoding {
-    const ALL: [Self; 3] = [Self::Json, Self::Base64, Self::Base64Gzip];
+    const ALL: [Self; 4] = [Self::Json, Self::Base64, Self::Base64Gzip, Self::Url];
 
-    /// The name of its function, in this library or in Powertools.
-    const fn name(self, is_own: bool) -> &'static str {
-        match (self, is_own) {
-            (Self::Json, true) => "json",
-            (Self::Json, false) => "powertools_json",
-            (Self::Base64, true) => "base64",
-            (Self::Base64, false) => "powertools_base64",
-            (Self::Base64Gzip, true) => "base64_gzip",
-            (Self::Base64Gzip, false) => "powertools_base64_gzip",
+    /// The names of its function: in this library, and in Powertools.
+    const fn names(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Json => ("json", Some("powertools_json")),
+            Self::Base64 => ("base64", Some("powertools_base64")),
+            Self::Base64Gzip => ("base64_gzip", Some("powertools_base64_gzip")),
+            Self::Url => ("url_decode", None),
         }
     }
 
-    /// The name of the function that decodes it.
-    pub(super) fn function(self, variant: Variant) -> &'static str {
-        self.name(variant == Variant::Standard)
+    /// The name of the function that decodes it, if the variant has one.
+    pub(super) fn function(self, variant: Variant) -> Option<&'static str> {
+        let (own, of_powertools) = self.names();
+        if variant == Variant::Standard { Some(own) } else { of_powertools }
     }
 
     /// The encoding that the function of this name decodes.
@@ -56,13 +57,14 @@ impl Encoding {
     /// # Errors
     /// There is no such function. Returns the message.
     pub(super) fn of_function(variant: Variant, name: &str) -> Result<Self, String> {
-        let is_own = variant == Variant::Standard;
-        let named = |is_own| Self::ALL.into_iter().find(|it| it.name(is_own) == name);
-        match (named(is_own), named(!is_own)) {
-            (Some(encoding), _) => Ok(encoding),
-            (None, Some(other)) => Err(format!("`{name}` is named `{}` here", other.name(is_own))),
-            (None, None) => {
-                let names = Self::ALL.map(|it| it.name(is_own)).join("`, `");
+        let is_named = |it: &Self| it.names().0 == name || it.names().1 == Some(name);
+        let found = Self::ALL.into_iter().find(is_named);
+        match found.and_then(|it| Some((it, it.function(variant)?))) {
+            Some((encoding, own)) if own == name => Ok(encoding),
+            Some((_, own)) => Err(format!("`{name}` is named `{own}` here")),
+            None => {
+                let names = Self::ALL.into_iter().filter_map(|it| it.function(variant));
+                let names = names.collect::<Vec<_>>().join("`, `");
                 let reason =
                     format!("`{name}` is not one of the functions `{names}` and `not_null`");
                 Err(left_out(&reason))
@@ -95,6 +97,7 @@ impl Encoding {
             }
             Self::Base64 => strict_base64(text)?,
             Self::Base64Gzip => strict_gzip(&strict_base64(text)?, room)?,
+            Self::Url => strict_url(text)?,
         };
         let decoded = String::from_utf8(bytes);
         let decoded = decoded.map_err(|_| "the text holds bytes that are not UTF-8")?;
@@ -124,6 +127,8 @@ impl Encoding {
                 let plain = packed.map(|bytes| lenient_gzip(variant, &bytes, room)).transpose()?;
                 plain.flatten().and_then(|bytes| utf8(variant, &bytes, false, collisions))
             }
+            // It has no such function.
+            Self::Url => None,
         };
         match decoded {
             Some(value) => Ok(value),
@@ -146,6 +151,25 @@ const UNPADDED: GeneralPurposeConfig =
 
 fn strict_base64(text: &str) -> Result<Vec<u8>, &'static str> {
     BASE64.decode(text).map_err(|_| "the text is not base64")
+}
+
+/// `+` is a space and `%XX` a byte; the other visible characters of ASCII are themselves. Others are not in such a text.
+fn strict_url(text: &str) -> Result<Vec<u8>, &'static str> {
+    let mut decoded = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        decoded.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let mut digit = || char::from(bytes.next()?).to_digit(16);
+                let value = digit().zip(digit()).and_then(|(high, low)| u8::try_from(16 * high + low).ok());
+                value.ok_or("the text is not URL-encoded: two hexadecimal digits have to follow each `%`")?
+            }
+            b'!'..=b'~' => byte,
+            _ => return Err("the text is not URL-encoded: it has a character that is written as `%XX` there"),
+        });
+    }
+    Ok(decoded)
 }
 
 fn strict_gzip(packed: &[u8], room: &Cell<usize>) -> Result<Vec<u8>, &'static str> {

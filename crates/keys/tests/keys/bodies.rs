@@ -10,7 +10,7 @@ use lambda_idempotency_keys::{
 };
 
 /// Expressions of every kind to apply to events; the first selects the whole event.
-static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
+static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 11]> = LazyLock::new(|| {
     [
         "@",
         "body",
@@ -21,6 +21,7 @@ static EXPRESSIONS: LazyLock<[(Expression, FieldSet); 10]> = LazyLock::new(|| {
         "Records[*].{id: messageId, body: body}",
         "json(base64(kinesis.data)).id",
         "base64_gzip(awslogs.data)",
+        "[s3.bucket.name, url_decode(s3.object.key)]",
         "not_null(id, [n, body])",
     ]
     .map(|text| {

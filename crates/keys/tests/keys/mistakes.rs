@@ -147,6 +147,13 @@ fn members_that_javascript_takes_for_its_own_are_refused_for_typescript() {
     assert!(error.contains("leaves out a part named `__proto__`"), "{error}");
     let error = mistake(&python, "json(a)");
     assert!(error.contains(": `json` is named `powertools_json` here\n"), "{error}");
+    let error = mistake(&typescript, "url_decode(a)");
+    let functions =
+        "`powertools_json`, `powertools_base64`, `powertools_base64_gzip` and `not_null`";
+    assert!(
+        error.contains(&format!("`url_decode` is not one of the functions {functions}, and")),
+        "{error}"
+    );
 }
 
 #[test]

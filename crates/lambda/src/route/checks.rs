@@ -247,11 +247,16 @@ impl Route {
         };
         let encoded = |route| reads(route, Envelope::S3, "s3", "s3.object.key");
         let plain = |route| reads(route, Envelope::EventBridge, "eventbridge", "object.key");
-        if encoded(self) && plain(first) || encoded(first) && plain(self) {
+        let decodes = |route: &Self| {
+            route.prepared.key.as_ref().is_some_and(|key| key.text.contains("url_decode("))
+        };
+        let differ = |s3, bus| encoded(s3) && plain(bus) && (!decodes(s3) || decodes(bus));
+        if differ(self, first) || differ(first, self) {
             tracing::warn!(
                 operation = &*self.prepared.name,
-                "S3's own notifications have percent-encoded object keys and those through EventBridge plain ones, so one \
-                 object has two idempotency keys here, and its work is done twice; decode the former with `.key_fn(..)`"
+                "S3's own notifications have URL-encoded object keys and those through EventBridge plain ones, so one \
+                 object has two idempotency keys here, and its work is done twice; write `url_decode(s3.object.key)` for the \
+                 former, and `object.key` for the latter"
             );
         }
     }

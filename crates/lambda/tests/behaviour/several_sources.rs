@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::{
     secrecy::capture::Captured,
     support::{World, batch, bus_event, nothing, notification, order, with_body},
+    support_streams::uploaded,
 };
 
 fn place() -> Operation {
@@ -98,5 +99,26 @@ fn two_spellings_of_an_object_are_said_at_the_start() {
     };
     let keyed = |path: &str| EventBridge::new().key(path);
     assert!(said(S3::new().key("s3.object.key"), keyed("object.key")));
+    assert!(said(S3::new().key("url_decode(s3.object.key)"), keyed("url_decode(object.key)")));
+    assert!(!said(S3::new().key("url_decode(s3.object.key)"), keyed("object.key")));
     assert!(!said(S3::new().key("s3.object.sequencer"), keyed("object.sequencer")));
+}
+
+#[tokio::test]
+async fn an_object_from_s3_and_through_eventbridge_is_processed_once() {
+    let (world, index) = (World::new(), Operation::new("index"));
+    let notified = S3::new().key("[url_decode(s3.object.key), s3.object.sequencer]");
+    let told = EventBridge::new().key("[object.key, object.sequencer]");
+    let function = world.on((notified, told), &index);
+    let objects =
+        [("my+photo%20%281%29.jpg", "my photo (1).jpg"), ("my%2Bphoto.jpg", "my+photo.jpg")];
+    for (encoded, plain) in objects {
+        let detail =
+            json!({ "bucket": { "name": "b" }, "object": { "key": plain, "sequencer": "0C" } });
+        for event in [batch([uploaded(encoded, "0C")]), bus_event("e-1", "Object Created", &detail)]
+        {
+            world.invoke(&function, &event).await.unwrap();
+        }
+    }
+    assert_eq!(world.ledger.total(), 2);
 }
