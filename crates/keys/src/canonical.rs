@@ -131,7 +131,7 @@ mod tests {
             ("1.50", "1.5e0"),
             ("1e2", "1e2"),
             ("-0.0", "-0e0"),
-            (r#""a\"\\\n\u007f\u00e9😀/""#, "\"a\\\"\\\\\\u000a\u{7f}é😀/\""),
+            (r#""a\"\\\n\u001f\u007f\u00e9😀/""#, "\"a\\\"\\\\\\u000a\\u001f\u{7f}é😀/\""),
         ];
         for (json, expected) in cases {
             assert_eq!(canonical(json).unwrap(), expected, "{json}");

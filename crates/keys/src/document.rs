@@ -93,6 +93,7 @@ mod tests {
             ("", "not valid JSON: it is empty"),
             (r#""\ud800 s3cr3t""#, "an invalid escape"),
             ("1 s3cr3t", "line 1"),
+            (r#"{"a":1},"s3cr3t""#, "line 1, column 8"),
             (r#"["s3cr3t",1e999]"#, "larger than any double"),
             (r#"["s3cr3t",-1e999]"#, "larger than any double"),
         ];

@@ -43,6 +43,8 @@ fn a_missing_part_is_refused_wherever_its_list_is_used() {
         ("{t: tenant, i: id}.i", "`t`"),
         ("{all: items[*].[tenant, id] | [0]}", "`all`, 1, 1"),
         ("[id, [tenant, id] | [1]]", "2, 1"),
+        ("[tenant, id] | not_null([0], [1])", "1"),
+        ("[id, not_null(none, [tenant, id] | [0])]", "2, 1"),
     ] {
         let missing = Err(SelectionError::PartMissing { part: place.to_owned() });
         assert_eq!(selected(expression, json), missing, "{expression}");

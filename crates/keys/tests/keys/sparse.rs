@@ -122,3 +122,41 @@ fn fields_that_are_not_read_make_no_difference() {
     let twice = Document::read(r#"{"id":1,"x":0,"id":2}"#, &FieldSet::of([&id]));
     assert!(twice.unwrap_err().to_string().contains("two members of the same name"));
 }
+
+/// Fields that are skipped have to be JSON, roughly.
+#[test]
+fn a_text_that_is_not_json_is_refused_also_where_it_is_not_read() {
+    let id = Expression::compile("id").unwrap();
+    for broken in [
+        "[1}",
+        r#"{"a":[1}]"#,
+        r#"{"a":1]"#,
+        r#"{"a" 1}"#,
+        r#"{"a",1}"#,
+        "{a:1}",
+        r#"{"a"}"#,
+        "[1 2]",
+        "[1,]",
+        r#"{"a":1,}"#,
+        "[,1]",
+        "01",
+        "1.",
+        "-",
+        "tru",
+        "nul",
+        "NaN",
+        r#""\x""#,
+        r#""\u12g4""#,
+        "\"a\nb\"",
+        "]",
+        "",
+    ] {
+        let json = format!(r#"{{"id":1,"x":{broken},"y":2}}"#);
+        assert!(Document::read(&json, &FieldSet::of([&id])).is_err(), "{broken}");
+    }
+    for cut in [r#"{"id":1,"x":[1"#, r#"{"id":1,"x":"a"#, r#"{"id":1,"x""#, r#"{"id":1,"x":1"#] {
+        assert!(Document::read(cut, &FieldSet::of([&id])).is_err(), "{cut}");
+    }
+    let deep = r#"{"x":[{"a":[{},[],"\"]}"]},-1.5e3,null],"id":1}"#;
+    assert!(Document::read(deep, &FieldSet::of([&id])).is_ok());
+}
