@@ -90,7 +90,7 @@ impl KeyFormat {
         let canonical = selection.canonical_bytes();
         let is_readable = matches!(self, Self::Readable);
         match is_readable.then(|| readable::form(scope.tenant, canonical)).flatten() {
-            Some(text) => Key::readable(scope.operation, &text),
+            Some(parts) => Key::from_text(format!("{}#{READABLE}{parts}", scope.operation)),
             None => self.hash(scope, "expression", &[canonical]),
         }
     }
@@ -158,10 +158,6 @@ impl Key {
             digest.hex().into()
         });
         Self { text, hash }
-    }
-
-    pub(super) fn readable(operation: &str, parts: &str) -> Self {
-        Self::from_text(format!("{operation}#{READABLE}{parts}"))
     }
 
     /// The text that identifies the record in the store. Do not log it: see

@@ -105,6 +105,11 @@ mod sealed {
     impl Sealed for super::PayloadPath {}
     impl Sealed for super::RecordPath {}
     impl Sealed for super::KeyPath {}
+
+    pub trait InPayload: Sealed + Into<super::KeyPath> {}
+    impl InPayload for &str {}
+    impl InPayload for String {}
+    impl InPayload for super::PayloadPath {}
 }
 
 /// The path of an operation's key: a text or [`payload`], because `run` and HTTP requests have
@@ -133,23 +138,9 @@ pub trait IntoKeyPath: sealed::Sealed {
 }
 
 #[diagnostic::do_not_recommend]
-impl IntoPayloadPath for &str {
+impl<P: sealed::InPayload> IntoPayloadPath for P {
     fn into_path(self) -> KeyPath {
         self.into()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoPayloadPath for String {
-    fn into_path(self) -> KeyPath {
-        self.into()
-    }
-}
-
-#[diagnostic::do_not_recommend]
-impl IntoPayloadPath for PayloadPath {
-    fn into_path(self) -> KeyPath {
-        self.0
     }
 }
 

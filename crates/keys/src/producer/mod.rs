@@ -142,13 +142,7 @@ impl KeySpec {
     /// The name or the expression is invalid, settings exclude each other, or neither an expression nor a function makes
     /// the key.
     pub fn producer(&self) -> Result<Producer, KeySpecError> {
-        Producer::of(self.compile(None)?)
-    }
-}
-
-impl Producer {
-    fn of(compiled: Compiled) -> Result<Self, KeySpecError> {
-        let Compiled { operation, key_format: format, key, .. } = compiled;
+        let Compiled { operation, key_format: format, key, .. } = self.compile(None)?;
         let Some(selector) = key else {
             return Err(KeySpecError::key(format!(
                 "a payload alone does not give the keys of operation `{operation}`: it has no key expression, so \
@@ -157,9 +151,11 @@ impl Producer {
             )));
         };
         let reads = FieldSet::of(selector.expression());
-        Ok(Self { operation, tenant: None, keys: Arc::new(Keys { selector, reads, format }) })
+        Ok(Producer { operation, tenant: None, keys: Arc::new(Keys { selector, reads, format }) })
     }
+}
 
+impl Producer {
     /// Computes keys for one tenant, for a consumer that uses [tenant isolation]: Lambda passes the
     /// tenant to the consumer, which adds it to every key. Default: no tenant.
     ///
