@@ -107,6 +107,8 @@ fn golden_keys() {
     let tenants = Scope { operation: "op", tenant: Some("t-1") };
     let scope = Scope { operation: "op", tenant: None };
     let with_secret = secret("4f1f5c0e2b7d49a8");
+    // Longer than a block of SHA-256.
+    let with_long_secret = secret(&"4f1f5c0e2b7d49a8".repeat(5));
     for (format, scope, expected) in [
         (
             &KeyFormat::Hashed,
@@ -129,6 +131,11 @@ fn golden_keys() {
             &with_secret,
             &tenants,
             "op#hmac-f12f208a6489ce3b97cb4be0fab6d5034149fa7cfcee2e549e83e2b11d1d7d78",
+        ),
+        (
+            &with_long_secret,
+            &scope,
+            "op#hmac-6e4dbbf4d8fb89ff6b396ae86107800d7bef0a1845bd6582c656e43b89a4b9cc",
         ),
     ] {
         assert_eq!(format.key(scope, &selection).as_str(), expected);
