@@ -20,6 +20,7 @@ use crate::{
     connection::Node,
     error::{self, Failure},
     guard::beginning,
+    item::decode,
     retry::{Budget, backoff, budget},
     store::RedisStore,
 };
@@ -285,7 +286,12 @@ impl Browse for RedisStore {
                 command.arg(beginning(&Guard::Unchanged(seen.clone()))).arg("outbox");
                 (key, command)
             });
-            let is_done = |answer| matches!(answer, Value::Int(_)).then_some(Ok(()));
+            let corrupt = |problem| Err(error::corrupt(&self.config.address, &problem));
+            let is_done = |answer| match answer {
+                Value::Int(_) => Some(Ok(())),
+                Value::BulkString(text) => decode(&text).err().map(corrupt),
+                _ => None,
+            };
             let marked = self.ask_all(commands, is_done, budget).await.into_iter();
             marked.map(|done| done.map_err(|failure| failure.report(false))).collect()
         })

@@ -133,7 +133,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<IdempotencyRecord, Corrupt> {
     let unfit = |field, problem| Corrupt { field, problem };
     let text = std::str::from_utf8(bytes)
         .map_err(|_| unfit("status", "is in something that is not valid UTF-8 text"))?;
-    let (head, mut rest) = text.split_once('\n').unwrap_or((text, ""));
+    let (head, mut rest) = text.split_once('\n').ok_or_else(|| unfit("status", "is missing"))?;
     let parts: Vec<&str> = head.split(' ').collect();
     let [state, owner, last_owner, lease, expiry] = parts[..] else {
         return Err(unfit("status", "is missing"));
@@ -175,12 +175,13 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<IdempotencyRecord, Corrupt> {
     Ok(record)
 }
 
-/// The name and the value of the first field, and what follows it.
+/// The name and the value of the first field, and what follows it. Never of a text that [the server](crate::script) cannot take apart.
 fn field(text: &str) -> Option<(&str, &str, &str)> {
     let (name, text) = text.split_once(' ')?;
     let (length, text) = text.split_once(' ')?;
-    let (value, text) = text.split_at_checked(length.parse().ok()?)?;
-    Some((name, value, text.strip_prefix('\n')?))
+    let (value, text) = text.split_at_checked(number("fields", length).ok()?)?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte > b' ');
+    Some((name, value, text.strip_prefix('\n')?)).filter(|_| is_name)
 }
 
 fn unless_absent<T>(
@@ -243,14 +244,15 @@ mod tests {
         for (text, field) in [
             ("", "status"),
             ("s3cr3t", "status"),
-            ("completed - - - 1", "status"),
-            ("COMPLETED - - - 01", "expires_at"),
-            ("COMPLETED - - - -", "expires_at"),
-            ("COMPLETED - - - 4e12", "expires_at"),
-            ("INPROGRESS - - -1 1", "lease_until"),
-            ("INPROGRESS - - 18446744073709551616 1", "lease_until"),
-            ("INPROGRESS 0123456789ABCDEF0123456789ABCDEF - - 1", "owner"),
-            ("INPROGRESS - 7 - 1", "last_owner"),
+            ("COMPLETED - - - 1", "status"),
+            ("completed - - - 1\n", "status"),
+            ("COMPLETED - - - 01\n", "expires_at"),
+            ("COMPLETED - - - -\n", "expires_at"),
+            ("COMPLETED - - - 4e12\n", "expires_at"),
+            ("INPROGRESS - - -1 1\n", "lease_until"),
+            ("INPROGRESS - - 18446744073709551616 1\n", "lease_until"),
+            ("INPROGRESS 0123456789ABCDEF0123456789ABCDEF - - 1\n", "owner"),
+            ("INPROGRESS - 7 - 1\n", "last_owner"),
             ("COMPLETED - - - 1\nlost_attempts 10 4294967296\n", "lost_attempts"),
             ("COMPLETED - - - 1\nfence 2 +1\n", "fence"),
             ("COMPLETED - - - 1\nresult 9 s3cr3t\n", "fields"),

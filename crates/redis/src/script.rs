@@ -14,7 +14,8 @@
 use redis::Cmd;
 
 /// Its arguments: the beginning of the record, the new record, when the server may remove it, and the fields that the new one has or
-/// lacks; without these, the record is deleted. Answers 1, or the record that was found instead, or nothing if there is none.
+/// lacks; without these, the record is deleted. Answers 1, or nothing if there is no record, or the record that was found: because
+/// it is another one, or because its fields [cannot be read](WITHOUT), and nothing was changed.
 ///
 /// No beginning means that there may be no record: the range ends at -1 then, and is all of what is there.
 ///
@@ -28,7 +29,9 @@ if redis.call('GETRANGE', key, 0, #start - 1) ~= start then
   return redis.call('GET', key) or not record and 1
 end
 if record then
-  redis.call('SET', key, record .. rest(), 'PXAT', ARGV[3])
+  local kept = rest()
+  if not kept then return redis.call('GET', key) end
+  redis.call('SET', key, record .. kept, 'PXAT', ARGV[3])
 else
   redis.call('DEL', key)
 end
@@ -46,15 +49,17 @@ local function rest()
   for n = 4, #ARGV do
     names[ARGV[n]] = true
   end
-  local kept = without(redis.call('GET', KEYS[1]) or '', names) or ''
-  return string.sub(kept, (string.find(kept, '\\n', 1, true) or 0) + 1)
+  local text = redis.call('GET', KEYS[1])
+  local kept = not text and '' or without(text, names)
+  return kept and string.sub(kept, (string.find(kept, '\\n', 1, true) or 0) + 1)
 end";
 
 const READ: &str = "#!lua flags=allow-oom
 return redis.call('GET', KEYS[1])
 ";
 
-/// Answers with the text of a record without some of its fields; `nil` if it is not the text of one.
+/// Answers with the text of a record without some of its fields; `nil` if its fields cannot be read. Then [`decode`](crate::item::decode)
+/// refuses the text as well, so that the caller is told that it is corrupt.
 const WITHOUT: &str = "
 local function without(text, names)
   local at = string.find(text, '\\n', 1, true)
@@ -63,8 +68,8 @@ local function without(text, names)
   at = at + 1
   while at <= #text do
     local name, length, start = string.match(text, '^(%S+) (%d+) ()', at)
-    if not name then return nil end
-    local behind = start + tonumber(length) + 1
+    local behind = name and start + tonumber(length) + 1
+    if not name or string.byte(text, behind - 1) ~= 10 then return nil end
     if not names[name] then
       kept[#kept + 1] = string.sub(text, at, behind - 1)
     end
@@ -94,9 +99,8 @@ if not text or string.sub(text, 1, #ARGV[1]) ~= ARGV[1] then
   return 0
 end
 local less = without(text, {[ARGV[2]] = true})
-if less then
-  redis.call('SET', KEYS[1], less, 'KEEPTTL')
-end
+if not less then return text end
+redis.call('SET', KEYS[1], less, 'KEEPTTL')
 return 1
 ";
 

@@ -24,7 +24,7 @@ use redis::Value;
 use crate::{
     cluster::Cluster,
     servers::Server,
-    writes::{claim, claimed, completed, in_secs, key, owner, written, wrote},
+    writes::{claim, claimed, completed, in_secs, key, one, owner, unknown, written, wrote},
 };
 
 /// A page that ends in the middle of a step of `SCAN`, and then the records of that page are deleted: the server's next
@@ -220,4 +220,60 @@ async fn a_write_leaves_what_another_version_has_stored() {
     assert!(text.contains("\ncolour 5 b u\ne\n") && !text.contains("provenance"), "{text}");
     let text = write(Guard::Unchanged(RecordVersion::of(&done)), &claimed(2)).await;
     assert!(!text.contains("colour"), "{text}");
+}
+
+/// The renewal of such a record lost its fields. Nothing of it is changed, whichever script meets it.
+#[tokio::test]
+async fn a_record_whose_fields_cannot_be_read_is_corrupt_for_every_write() {
+    let server = Server::redis(&[]);
+    let store = server.store();
+    let held = claimed(1);
+    let (mut renewed, mut released) = (held.clone(), held.clone());
+    renewed.lease_until = Some(in_secs(90));
+    let mut stepped = renewed.clone();
+    stepped.steps = Some("[1]".into());
+    released.last_owner = released.owner.take();
+    let seen = RecordVersion::of(&held);
+    let unchanged = || Guard::Unchanged(seen.clone());
+    let writes = [
+        (Guard::Absent, claimed(2)),
+        (unchanged(), renewed),
+        (unchanged(), stepped),
+        (unchanged(), released.clone()),
+        (Guard::OwnedBy(owner(1)), released),
+        (Guard::OwnedBy(owner(1)), completed(1)),
+    ];
+    wrote(&store, Write::new(key(1), Guard::Absent, Some(held))).await;
+    let text = server.text(&["GET", "idempotency:op#1"]).await;
+    let (head, _) = text.split_once('\n').unwrap();
+    let unfit = [
+        "result",
+        "result 9 {}\n",
+        "result 1 {}\n",
+        "result 2 {}",
+        "result 2\t{}\n",
+        "result +2 {}\n",
+        "re\tsult 2 {}\n",
+        " 2 {}\n",
+        "result 99999999999999999999 {}\n",
+    ];
+    let kind = Some(StoreErrorKind::Corrupt);
+    for stored in
+        unfit.map(|fields| format!("{head}\n{fields}")).into_iter().chain([head.to_owned()])
+    {
+        server.command(&["SET", "idempotency:op#1", &stored]).await;
+        for (guard, record) in &writes {
+            let write = Write::new(key(1), guard.clone(), Some(record.clone()));
+            unknown(one(&store, write, in_secs(60)).await, StoreErrorKind::Corrupt, false);
+        }
+        let marked = store.mark_sent(&[(key(1), seen.clone())], in_secs(60)).await.pop().unwrap();
+        // Without the end of its first line it is not what was seen, and is left alone.
+        assert_eq!(marked.err().map(|error| error.kind()), kind.filter(|_| stored != head));
+        let read = store.read(&[key(1)], in_secs(60)).await.pop().unwrap();
+        let listed = store.page(None, LIMIT, in_secs(60)).await.unwrap().items.pop().unwrap().1;
+        for error in [read.unwrap_err(), listed.unwrap_err()] {
+            assert_eq!(Some(error.kind()), kind, "{stored:?}");
+        }
+        assert_eq!(server.text(&["GET", "idempotency:op#1"]).await, stored);
+    }
 }
