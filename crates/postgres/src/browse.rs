@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page, PageBuilder},
     clock::{BoxFuture, Timestamp},
     key::Key,
-    store::{Guard, RecordVersion, StoreError},
+    store::{Extent, Guard, RecordVersion, StoreError},
 };
 use tokio_postgres::{Row, types::Type};
 
@@ -64,7 +64,7 @@ impl PostgresStore {
             columns.push(key.chain(guard.into_iter().flatten()));
         }
         let (parameters, are_arrays) = columns.parameters();
-        let text = self.statements.change(Change::MarkSent, &are_arrays);
+        let text = self.statements.change(Change::Update(Extent::Outbox), &are_arrays);
         self.ask_with("write to", MANY, Statement::new(text, parameters), budget).await?;
         Ok(())
     }

@@ -20,7 +20,10 @@
 
 use std::borrow::Cow;
 
-use lambda_idempotency_core::browse::{Left, PageBuilder};
+use lambda_idempotency_core::{
+    browse::{Left, PageBuilder},
+    store::Extent,
+};
 
 use crate::{
     config::Table,
@@ -40,8 +43,8 @@ pub(crate) const MANY: &str = "; SET LOCAL enable_seqscan = off; SET LOCAL enabl
 #[derive(Debug)]
 pub(crate) struct Statements {
     table: String,
-    /// Inserts, replaces or deletes a single record.
-    one: [String; 3],
+    /// Each [change](Change::ALL) of a single record.
+    one: [String; Change::ALL.len()],
     /// Locks the rows of these keys, in their order.
     pub(crate) lock: String,
     /// Reads the records of these keys.
@@ -60,25 +63,40 @@ pub(crate) struct Statements {
 }
 
 /// A statement that writes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// Inserts records whose keys have none. Returns what it finds for the others.
     Insert,
-    /// Replaces records whose guard holds. Returns the keys that it wrote.
-    Update,
+    /// Changes so much of the records whose guard holds, and nothing else: a text that is not named is not sent, and not
+    /// written again. Returns the keys that it wrote.
+    Update(Extent),
     /// Deletes records whose guard holds. Returns the keys that it deleted.
     Delete,
-    /// Removes the messages from records whose guard holds. Returns their keys.
-    MarkSent,
 }
 
 impl Change {
-    const ALL: [Self; 3] = [Self::Insert, Self::Update, Self::Delete];
+    /// In the order in which a transaction has them.
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Insert,
+        Self::Update(Extent::Record),
+        Self::Update(Extent::Lease),
+        Self::Update(Extent::Outbox),
+        Self::Delete,
+    ];
+
+    /// Whether its rows have the value of this column of the record.
+    pub(crate) fn has(self, name: &str) -> bool {
+        match self {
+            Self::Insert | Self::Update(Extent::Record) => true,
+            Self::Update(Extent::Lease) => ["lease_until", "expires_at", "steps"].contains(&name),
+            Self::Update(Extent::Outbox) | Self::Delete => false,
+        }
+    }
 
     /// The columns of its rows.
     fn columns(self) -> Vec<(&'static str, &'static str)> {
-        let record = COLUMNS.iter().filter(|_| matches!(self, Self::Insert | Self::Update));
-        let guard = GUARD_COLUMNS.iter().filter(|_| !matches!(self, Self::Insert));
+        let record = COLUMNS.iter().filter(|(name, _)| self.has(name));
+        let guard = GUARD_COLUMNS.iter().filter(|_| self != Self::Insert);
         [("key", "text")].iter().chain(record).chain(guard).copied().collect()
     }
 
@@ -101,36 +119,34 @@ impl Change {
                      WHERE k.key NOT IN (SELECT key FROM written)"
                 )
             }
-            Self::Update => {
-                let assignments = COLUMNS.map(|(name, _)| match name {
-                    // A write of the claim's owner, or of an operator, has the provenance of the claim, of which another
-                    // version may have stored more: it stays as it is.
-                    "provenance" => format!(
-                        "provenance = CASE WHEN {new} IS NOT NULL AND ({owner} IS NULL OR {owner} = t.owner) \
-                         THEN t.provenance ELSE {new} END",
-                        new = value(name),
-                        owner = value("owner"),
-                    ),
-                    name => format!("{name} = {}", value(name)),
-                });
-                let (assignments, rows, guard) =
-                    (assignments.join(", "), source("FROM"), guard(value));
+            Self::Update(extent) => {
+                let set = |(name, _): &(&str, _)| {
+                    let new = value(name);
+                    match (*name, extent) {
+                        // A write of the claim's owner, or of an operator, has the provenance of the claim, of which
+                        // another version may have stored more: it stays as it is.
+                        ("provenance", Extent::Record) => Some(format!(
+                            "provenance = CASE WHEN {new} IS NOT NULL AND ({owner} IS NULL OR {owner} = t.owner) \
+                             THEN t.provenance ELSE {new} END",
+                            owner = value("owner"),
+                        )),
+                        ("steps", Extent::Lease) => {
+                            Some(format!("steps = coalesce({new}, t.steps)"))
+                        }
+                        ("outbox", Extent::Outbox) => Some("outbox = NULL".to_owned()),
+                        _ => self.has(name).then(|| format!("{name} = {new}")),
+                    }
+                };
+                let set = COLUMNS.iter().filter_map(set).collect::<Vec<_>>().join(", ");
+                let (rows, guard) = (source("FROM"), guard(value));
                 format!(
-                    "UPDATE {table} AS t SET {assignments}{rows} WHERE t.key = {key} AND {guard} \
-                     RETURNING t.key"
+                    "UPDATE {table} AS t SET {set}{rows} WHERE t.key = {key} AND {guard} RETURNING t.key"
                 )
             }
             Self::Delete => {
                 let (rows, guard) = (source("USING"), guard(value));
                 format!(
                     "DELETE FROM {table} AS t{rows} WHERE t.key = {key} AND {guard} RETURNING t.key"
-                )
-            }
-            Self::MarkSent => {
-                let (rows, guard) = (source("FROM"), guard(value));
-                format!(
-                    "UPDATE {table} AS t SET outbox = NULL{rows} WHERE t.key = {key} AND {guard} \
-                     RETURNING t.key"
                 )
             }
         }
@@ -184,17 +200,11 @@ impl Statements {
 
     /// The text of a change whose parameters are arrays, or values that are the same in all rows.
     pub(crate) fn change(&self, change: Change, are_arrays: &[bool]) -> Cow<'_, str> {
-        let [insert, update, delete] = &self.one;
-        let one = match change {
-            Change::Insert => insert,
-            Change::Update => update,
-            Change::Delete => delete,
-            Change::MarkSent => return Cow::Owned(change.text(&self.table, are_arrays)),
-        };
-        if are_arrays.contains(&true) {
-            return Cow::Owned(change.text(&self.table, are_arrays));
+        let one = Change::ALL.iter().zip(&self.one).find(|(of, _)| **of == change);
+        match one {
+            Some((_, one)) if !are_arrays.contains(&true) => Cow::Borrowed(one),
+            _ => Cow::Owned(change.text(&self.table, are_arrays)),
         }
-        Cow::Borrowed(one)
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
     effects::PostgresEffects,
     error::{self, Doing, Failure, Scope},
     guard::guard_values,
-    item::{self, Columns, keys, text, values},
+    item::{self, COLUMNS, Columns, keys, text, values},
     read::records,
     retry::{Budget, backoff, budget, fit},
     statements::{Change, MANY, ONE},
@@ -145,44 +145,35 @@ impl PostgresStore {
 
     /// The statements for these writes, in the order that [`statements`](crate::statements) explains.
     pub(crate) fn statements_of<'s>(&'s self, parcel: &[Member<'s>]) -> Vec<Statement<'s>> {
-        let (mut inserts, mut updates, mut deletes) =
-            (Columns::default(), Columns::default(), Columns::default());
-        let mut guarded = Vec::new();
-        for member in parcel {
-            let key = || std::iter::once(text(Some(member.key())));
-            let record = member.write.record.iter().flat_map(values);
-            let guard = guard_values(&member.write.guard).into_iter().flatten();
-            match member.verb() {
-                Verb::Insert => inserts.push(key().chain(record)),
-                Verb::Update => updates.push(key().chain(record).chain(guard)),
-                Verb::Delete => deletes.push(key().chain(guard)),
-                Verb::Look => {} // it is read afterwards
-            }
-            if matches!(member.verb(), Verb::Update | Verb::Delete) {
-                guarded.push(member);
-            }
-        }
+        let guarded: Vec<_> = parcel.iter().filter(|m| m.write.guard != Guard::Absent).collect();
         let mut statements = Vec::new();
-        let change = |change, columns: Columns<'s>| {
-            let (parameters, are_arrays) = columns.parameters();
-            let text = self.statements.change(change, &are_arrays);
-            Statement::new(text, parameters)
-        };
-        if !inserts.are_empty() {
-            statements.push(change(Change::Insert, inserts));
+        for change in Change::ALL {
+            let mut columns = Columns::default();
+            for member in parcel.iter().filter(|member| member.change() == Some(change)) {
+                let key = std::iter::once(text(Some(member.key())));
+                let record = member.write.record.iter().flat_map(values).zip(COLUMNS);
+                let record =
+                    record.filter(|(_, (name, _))| change.has(name)).map(|(value, _)| value);
+                columns.push(
+                    key.chain(record)
+                        .chain(guard_values(&member.write.guard).into_iter().flatten()),
+                );
+            }
+            if !columns.are_empty() {
+                let (parameters, are_arrays) = columns.parameters();
+                let text = self.statements.change(change, &are_arrays);
+                statements.push((change, Statement::new(text, parameters)));
+            }
         }
         // Others rarely want the rows of an owner. Takeovers of the same rows meet, and find what the first of them did.
         let of_owner = guarded.iter().all(|member| matches!(member.write.guard, Guard::OwnedBy(_)));
-        let in_one = updates.are_empty() || deletes.are_empty();
+        let inserts = usize::from(matches!(statements.first(), Some((Change::Insert, _))));
+        let in_one = statements.len() <= inserts + 1;
+        let mut statements: Vec<_> =
+            statements.into_iter().map(|(_, statement)| statement).collect();
         if guarded.len() > 1 && !(of_owner && in_one) {
             let keys = keys(guarded.iter().map(|member| member.key()));
-            statements.push(Statement::counted(&self.statements.lock, vec![keys]));
-        }
-        if !updates.are_empty() {
-            statements.push(change(Change::Update, updates));
-        }
-        if !deletes.are_empty() {
-            statements.push(change(Change::Delete, deletes));
+            statements.insert(inserts, Statement::counted(&self.statements.lock, vec![keys]));
         }
         statements
     }
@@ -213,10 +204,10 @@ pub(crate) fn done(config: &Config, parcel: &[Member<'_>], rows: Rows) -> Result
             done.found.insert(key, found.transpose());
         }
     }
-    let unread = parcel.iter().filter(|member| match member.verb() {
-        Verb::Insert => false,
-        Verb::Update | Verb::Delete => !written.contains(&member.write.key),
-        Verb::Look => true,
+    let unread = parcel.iter().filter(|member| match member.change() {
+        Some(Change::Insert) => false,
+        Some(Change::Update(_) | Change::Delete) => !written.contains(&member.write.key),
+        None => true,
     });
     done.unread = unread.map(|member| member.key().to_owned()).collect();
     Ok(done)
@@ -332,16 +323,6 @@ pub(crate) struct GivenUp {
     pub(crate) code: String,
 }
 
-/// The kind of a write, for the database.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Insert,
-    Update,
-    Delete,
-    /// Nothing is to be written, whatever is there.
-    Look,
-}
-
 impl<'w> Member<'w> {
     /// The write, or its verdict if it cannot be sent.
     pub(crate) fn new(config: &Config, pending: PendingWrite<'w>) -> Result<Self, StoreError> {
@@ -379,12 +360,15 @@ impl<'w> Member<'w> {
         self.write.key.as_str()
     }
 
-    pub(crate) fn verb(&self) -> Verb {
+    /// The statement of the write. `None` if nothing is to be written, whatever is there: that is read afterwards.
+    pub(crate) fn change(&self) -> Option<Change> {
         match (&self.write.guard, &self.write.record) {
-            (Guard::Absent, Some(_)) => Verb::Insert,
-            (Guard::Absent, None) => Verb::Look,
-            (Guard::Unchanged(_) | Guard::OwnedBy(_), Some(_)) => Verb::Update,
-            (Guard::Unchanged(_) | Guard::OwnedBy(_), None) => Verb::Delete,
+            (Guard::Absent, Some(_)) => Some(Change::Insert),
+            (Guard::Absent, None) => None,
+            (Guard::Unchanged(_) | Guard::OwnedBy(_), Some(_)) => {
+                Some(Change::Update(self.write.extent()))
+            }
+            (Guard::Unchanged(_) | Guard::OwnedBy(_), None) => Some(Change::Delete),
         }
     }
 }
