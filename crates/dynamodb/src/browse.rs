@@ -21,8 +21,8 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure},
     index::{is_of_index, other_listing},
     item::{Item, decode, key_text, primary_key},
+    limits::{backoff, leave},
     read::{Listing, Projection},
-    retry::{backoff, leave},
     store::DynamoDbStore,
 };
 

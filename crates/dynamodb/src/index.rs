@@ -23,8 +23,8 @@ use lambda_idempotency_core::{
 use crate::{
     error::{self, Doing, Failure, permissions, sdk_failure},
     item::Item,
+    limits::{backoff, leave},
     read::Listing,
-    retry::{backoff, leave},
     store::DynamoDbStore,
     value::{SHARDS, shard},
 };

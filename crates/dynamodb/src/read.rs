@@ -4,7 +4,7 @@ use crate::{
     attributes::Attributes,
     error::{self, Doing, Failure, sdk_failure},
     item::{Item, decode, key_text, primary_key},
-    retry::{backoff, bounded, fit_key, leave},
+    limits::{backoff, bounded, fit_key, leave},
     store::DynamoDbStore,
 };
 use aws_sdk_dynamodb::types::KeysAndAttributes;

@@ -35,7 +35,7 @@ use crate::{
     error::{self, Doing, Failure, sdk_failure},
     guard::{Condition, condition, terms, update_expression},
     item::{Item, LARGEST, changes, decode, encode, primary_key, size, size_at_most},
-    retry::{backoff, bounded, fit_key, is_outage, leave},
+    limits::{backoff, bounded, fit_key, is_outage, leave},
     store::DynamoDbStore,
     value,
 };

@@ -19,7 +19,7 @@ use crate::{
     error::{self, Failure},
     guard::guard_values,
     item::{Columns, decode, key, millis, number, text},
-    retry::{Budget, budget},
+    limits::{Budget, budget},
     statements::{Change, MANY},
     store::PostgresStore,
 };

@@ -10,7 +10,7 @@ use crate::{
     connection::Statement,
     error::{self, Failure},
     item::keys,
-    retry::{Budget, budget},
+    limits::{Budget, budget},
     store::PostgresStore,
 };
 

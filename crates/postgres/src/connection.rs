@@ -42,7 +42,7 @@ use crate::{
     config::Config,
     error::{Failure, Scope, Unconnected},
     item::Parameter,
-    retry::Budget,
+    limits::Budget,
 };
 
 /// The rows of each statement.

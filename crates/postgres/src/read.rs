@@ -13,7 +13,7 @@ use crate::{
     connection::Statement,
     error::{self, Doing, Failure},
     item::{decode, key, keys},
-    retry::{Budget, backoff, budget, fit_key},
+    limits::{Budget, backoff, budget, fit_key},
     statements::MANY,
     store::PostgresStore,
 };

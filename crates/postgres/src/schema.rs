@@ -7,7 +7,7 @@ use lambda_idempotency_core::{clock::Timestamp, request_slots::Purpose, store::S
 use crate::{
     config::{PostgresConfigError, Table},
     error::{self, Doing, Failure, failure},
-    retry::budget,
+    limits::budget,
     store::PostgresStore,
 };
 

@@ -26,7 +26,7 @@ use crate::{
         self, Cause, Doing, Failure, Scope, begin_failure, cause, commit_failure, connect_failure,
         ends_connection, failure, no_password, read_only, told,
     },
-    retry::{Budget, SHORTEST},
+    limits::{Budget, SHORTEST},
     store::PostgresStore,
     write::{Done, GivenUp, Member, done},
 };

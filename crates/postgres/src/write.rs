@@ -22,8 +22,8 @@ use crate::{
     error::{self, Doing, Failure, Scope},
     guard::guard_values,
     item::{self, COLUMNS, Columns, keys, text, values},
+    limits::{Budget, backoff, budget, fit},
     read::records,
-    retry::{Budget, backoff, budget, fit},
     statements::{Change, MANY, ONE},
     store::PostgresStore,
 };

@@ -21,7 +21,7 @@ use crate::{
     error::{self, Failure},
     guard::beginning,
     item::decode,
-    retry::{Budget, backoff, budget},
+    limits::{Budget, backoff, budget},
     store::RedisStore,
 };
 

@@ -8,7 +8,7 @@ use redis::Value;
 use crate::{
     config::RedisConfigError,
     error::{self, Failure},
-    retry::{Budget, backoff, budget},
+    limits::{Budget, backoff, budget},
     store::RedisStore,
 };
 

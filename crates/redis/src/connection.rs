@@ -37,7 +37,7 @@ use crate::{
     config::{Address, Config, Login},
     error::{self, Failure, server_failure},
     handshake::{self, Facts},
-    retry::{Budget, attempt, budget, within},
+    limits::{Budget, attempt, budget, within},
 };
 
 /// How many requests may wait to be sent: more than there are calls. For room among fewer, calls would queue, and one that

@@ -7,7 +7,7 @@ use crate::{
     config::Address,
     error::{self, Failure, First, is_redirection},
     item::decode,
-    retry::{Budget, backoff},
+    limits::{Budget, backoff},
     servers::Request,
     store::RedisStore,
 };

@@ -15,7 +15,7 @@ use crate::{
     config::{Address, Config},
     connection::{Link, Node},
     error::{self, Failure, First, server_failure},
-    retry::{Budget, attempt},
+    limits::{Budget, attempt},
 };
 
 pub(crate) struct Servers {
@@ -348,7 +348,7 @@ mod tests {
     use lambda_idempotency_core::clock::{Clock as _, SystemClock};
 
     use super::*;
-    use crate::{retry::budget, store::RedisStore};
+    use crate::{limits::budget, store::RedisStore};
 
     /// The server reads a pipeline as a whole.
     #[tokio::test]

@@ -10,7 +10,7 @@ use lambda_idempotency_core::{
     store::{Store, StoreError, Verdict, Write},
 };
 
-use crate::{config::Config, retry::budget, servers::Servers};
+use crate::{config::Config, limits::budget, servers::Servers};
 
 /// A [`Store`] in Redis or Valkey. Cheap to clone; clones share the
 /// connections.

@@ -15,7 +15,7 @@ use crate::{
     error::{self, First, is_redirection},
     guard::beginning,
     item::{changed, decode, encode, removal},
-    retry::{backoff, budget, fit},
+    limits::{backoff, budget, fit},
     servers::{Reply, Request},
     store::RedisStore,
 };
