@@ -18,8 +18,6 @@ use crate::{
 
 /// How long one request may take before it is sent again.
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-/// The pause after a failed attempt, and the most it grows to.
-const BACKOFF: (Duration, Duration) = (Duration::from_millis(25), Duration::from_millis(400));
 
 /// The times of a store's requests.
 #[derive(Clone)]
@@ -36,7 +34,7 @@ pub struct Timing {
 impl Default for Timing {
     fn default() -> Self {
         let clock = Arc::new(SystemClock);
-        Self { attempt_timeout: ATTEMPT_TIMEOUT, backoff: BACKOFF, clock }
+        Self { attempt_timeout: ATTEMPT_TIMEOUT, backoff: Backoff::DEFAULT, clock }
     }
 }
 

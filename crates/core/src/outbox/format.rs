@@ -4,21 +4,13 @@
 //! [{"to": "parcels", "body": "{}", "attributes": {"tenant": "acme"}, "group": "p-1"}]
 //! ```
 //!
-//! The ids are not stored, because they follow from the key and the position. A member that this version does
+//! The [ids](OutgoingMessage::id) are not stored, because they follow from the key and the position. A member that this version does
 //! not know is an error: the record is of a newer version, whose messages would be sent without what it means.
-
-use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::{Message, OutgoingMessage};
-use crate::{
-    key::{Digest, Key},
-    record::IdempotencyRecord,
-};
-
-/// Has to change if ids are made in another way: consumers then take messages that are sent again for new ones.
-const IDS: &[u8] = b"lambda-idempotency message id 1";
+use crate::{key::Key, record::IdempotencyRecord};
 
 /// The stored messages cannot be read, so they are not sent and stay where they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,16 +33,8 @@ pub fn messages(
     let application = record.application.as_deref().unwrap_or_default();
     let stored: Vec<Map<String, Value>> = serde_json::from_str(text).map_err(|_| OutboxError)?;
     let with_id =
-        |(index, members)| Ok(OutgoingMessage::new(id(application, key, index), message(members)?));
+        |(index, members)| Ok(OutgoingMessage::new(application, key, index, message(members)?));
     stored.into_iter().enumerate().map(with_id).collect()
-}
-
-fn id(application: &str, key: &Key, index: usize) -> Arc<str> {
-    let mut digest = Digest::new(IDS);
-    digest.part(application.as_bytes());
-    digest.part(key.as_str().as_bytes());
-    digest.part(index.to_string().as_bytes());
-    digest.hex().into()
 }
 
 /// The text of one message.
@@ -101,11 +85,6 @@ mod tests {
         record
     }
 
-    fn ids(key: &str, record: &IdempotencyRecord) -> Vec<String> {
-        let messages = messages(&Key::from_text(key), record).unwrap();
-        messages.iter().map(|message| message.id().to_owned()).collect()
-    }
-
     #[test]
     fn messages_are_read_as_they_were_stored() {
         let first = Message::new("parcels", "{\"a\":\"\\\"\"}")
@@ -126,26 +105,6 @@ mod tests {
         };
         assert_eq!(attributes(read[0]), attributes(&first));
         assert_eq!((read[0].body(), read[0].group()), (first.body(), first.group()));
-    }
-
-    #[test]
-    fn an_id_is_the_same_each_time_and_differs_by_key_position_and_application() {
-        let two = record(r#"[{"to":"q","body":"1"},{"to":"q","body":"1"}]"#);
-        let ours = ids("op#a", &two);
-        assert_eq!(ours, ids("op#a", &two));
-        let mut named = two.clone();
-        named.application = Some("billing".into());
-        let mut all = [ours, ids("op#b", &two), ids("op#a", &named)].concat();
-        assert!(all.iter().all(|id| id.len() == 64));
-        all.sort();
-        all.dedup();
-        assert_eq!(all.len(), 6);
-    }
-
-    #[test]
-    fn the_ids_of_a_stored_outbox_do_not_change_with_versions() {
-        let ids = ids("place-order#k", &record(r#"[{"to":"q","body":"1"}]"#));
-        assert_eq!(ids, ["8ea3d521829e6d9424e9f9f365513c007c77279782ee9553a6fc7e55ba70f186"]);
     }
 
     #[test]

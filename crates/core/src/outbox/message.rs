@@ -2,6 +2,8 @@
 
 use std::{fmt, sync::Arc};
 
+use crate::key::{Digest, Key};
+
 /// A message that a handler publishes.
 ///
 /// `Debug` shows neither its body nor the values of its attributes, because they hold the application's
@@ -94,6 +96,9 @@ impl fmt::Debug for Message {
     }
 }
 
+/// Has to change if ids are made in another way: consumers then take messages that are sent again for new ones.
+const IDS: &[u8] = b"lambda-idempotency message id 1";
+
 /// A message of an outbox, with the id that it has each time that it is sent.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct OutgoingMessage {
@@ -106,8 +111,12 @@ impl OutgoingMessage {
     /// service has attributes: `idempotency-key`. A consumer can make its own key of it.
     pub const ID_ATTRIBUTE: &'static str = "idempotency-key";
 
-    pub(super) const fn new(id: Arc<str>, message: Message) -> Self {
-        Self { id, message }
+    pub(super) fn new(application: &str, key: &Key, index: usize, message: Message) -> Self {
+        let mut digest = Digest::new(IDS);
+        digest.part(application.as_bytes());
+        digest.part(key.as_str().as_bytes());
+        digest.part(index.to_string().as_bytes());
+        Self { id: digest.hex().into(), message }
     }
 
     /// The id: 64 hexadecimal digits, which say nothing of the payload. It follows from the application, the
@@ -129,6 +138,8 @@ impl OutgoingMessage {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -143,5 +154,24 @@ mod tests {
         let message = Message::new("q", "").with_attribute("a", "1").with_attribute("a", "2");
         assert_eq!(message.attributes().collect::<Vec<_>>(), [("a", "2")]);
         assert_eq!((message.attribute("a"), message.attribute("b")), (Some("2"), None));
+    }
+
+    fn id(application: &str, key: &str, index: usize) -> Arc<str> {
+        OutgoingMessage::new(application, &Key::from_text(key), index, Message::new("q", "1")).id
+    }
+
+    #[test]
+    fn an_id_is_the_same_each_time_and_differs_by_key_position_and_application() {
+        let ids =
+            [id("", "op#a", 0), id("", "op#a", 1), id("", "op#b", 0), id("billing", "op#a", 0)];
+        assert_eq!(ids[0], id("", "op#a", 0));
+        assert!(ids.iter().all(|id| id.len() == 64));
+        assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len());
+    }
+
+    #[test]
+    fn the_ids_of_a_stored_outbox_do_not_change_with_versions() {
+        let known = "8ea3d521829e6d9424e9f9f365513c007c77279782ee9553a6fc7e55ba70f186";
+        assert_eq!(&*id("", "place-order#k", 0), known);
     }
 }

@@ -16,6 +16,10 @@ pub struct Backoff {
 }
 
 impl Backoff {
+    /// The first pause of a store, and the longest, unless its builder says otherwise.
+    pub const DEFAULT: (Duration, Duration) =
+        (Duration::from_millis(25), Duration::from_millis(400));
+
     /// Pauses from `first`, which double up to `most`.
     ///
     /// `shortest` is the least time for a request. One with less time would most likely be cut off, and would make it
