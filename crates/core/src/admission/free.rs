@@ -36,6 +36,7 @@ pub fn free(
 ) -> Result<Option<(Guard, Freed)>, Finding> {
     let Some(found) = found else { return Ok(None) };
     let was = match admit(claim, Some(found), now) {
+        foreign @ Finding::Foreign { .. } => return Err(foreign),
         _ if found.outbox.is_some() => return Err(Finding::Unsent(found.result.clone())),
         Finding::Free if now <= found.expires_at.plus(claim.clock_skew) => Freed::Unfinished,
         Finding::Free => Freed::WasFree,
@@ -107,5 +108,9 @@ mod tests {
         for now in [1, 502] {
             assert_eq!(freed(Some(&unsent), now), Err(Finding::Unsent(None)));
         }
+        unsent.application = Some("theirs".into());
+        let ours = Claim::reading(Some("ours".into()), Duration::from_secs(1));
+        let foreign = Finding::Foreign { application: "theirs".into() };
+        assert_eq!(free(&ours, Some(&unsent), at(1)), Err(foreign), "theirs to send");
     }
 }
