@@ -277,7 +277,14 @@ fn in_store(
 pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
-        Verdict::Found(found) => found.clone(),
+        // Of the record of other work a store may leave out the result, which answers nobody here.
+        Verdict::Found(found) => {
+            let ours = write.record?;
+            let found = found.as_ref().filter(|found| {
+                (&found.fingerprint, &found.application) == (&ours.fingerprint, &ours.application)
+            });
+            found.cloned()
+        }
         // Its claim stands, as before.
         Verdict::EffectRefused(_) => None,
         // The write may have been applied or not: other invocations must not answer from it.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Idempotency, Operation, Run, RunContext, RunError,
+    Idempotency, Mode, Operation, Run, RunContext, RunError,
     error::ResultLost,
     policy::{OnConflict, OnOutage},
     store::Cache,
@@ -178,4 +178,33 @@ async fn a_completion_whose_answer_was_lost_answers_others_of_the_process_althou
     bucket.fault(Fault::None);
     let later = report().await.unwrap();
     assert_eq!((later.result, later.replayed), (vec![7; 5000], true));
+}
+
+/// Its result was left out, because it does not answer this payload.
+#[tokio::test]
+async fn a_completion_of_another_payload_that_ended_first_is_not_remembered_without_its_result() {
+    let (bucket, records) = (Bucket::new(), Arc::new(MemoryStore::new()));
+    let process =
+        || Idempotency::new(Results::new(Arc::clone(&records)).offload_above(1000, bucket.clone()));
+    let operation = Operation::new("report").key("id").fingerprint("v").mode(Mode::Optimistic);
+    let (operation, one, two) = (&operation, process(), process());
+    let report = async |process: &Idempotency, v: u32, is_overtaken: bool| {
+        let work = async |_| {
+            if is_overtaken {
+                let payload = serde_json::json!({"id": 1, "v": 2});
+                let work = async |_| Ok::<_, Infallible>(vec![2; 5000]);
+                let run = two.run(operation, &payload, RunContext::without_deadline(), work).await;
+                assert!(run.unwrap().recorded);
+                bucket.fault(Fault::Fails);
+            }
+            Ok::<_, Infallible>(vec![v; 5000])
+        };
+        let payload = serde_json::json!({"id": 1, "v": v});
+        process.run(operation, &payload, RunContext::without_deadline(), work).await
+    };
+    let first = report(&one, 1, true).await;
+    assert!(!first.is_ok_and(|run| run.recorded));
+    bucket.fault(Fault::None);
+    let again = report(&one, 2, false).await.unwrap();
+    assert_eq!((again.result, again.replayed), (vec![2; 5000], true));
 }
