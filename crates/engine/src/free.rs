@@ -1,4 +1,4 @@
-//! Deletes the idempotency record of a key, so that its next delivery is new work; or removes only the record's payload.
+//! Deletes the idempotency record of a key, so that its next delivery is new work.
 
 use std::slice::from_ref;
 

@@ -93,8 +93,7 @@ pub enum Rejection {
          requests; send the header, or choose a key with `.key(\"...\")` on the operation"
     )]
     NoHeader,
-    /// The event is a batch of this source, each delivery of which has another request id, so that
-    /// A direct invocation cannot take a batch of this source, which ignores the handler's result.
+    /// The event is a batch of this source, which ignores a handler's result: it is not a direct invocation.
     #[error(
         "the event is a batch from {0}, which a direct invocation cannot answer; register the operation with the type of that \
          source"

@@ -71,9 +71,7 @@
 //! [`offload_above`](Results::offload_above) if they are to be used. Do not use this crate in a table that you share with
 //! Powertools, which cannot read these forms.
 //!
-//! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has the results of its records, those included that are
-//! kept elsewhere: ask for small pages, or list the records of the inner [`store`](Results::store), where results stay in
-//! their stored form. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted; it
+//! A page of [`Browse`](lambda_idempotency_core::browse::Browse) has no results. A [`Relay`](lambda_idempotency_core::outbox::Relay) needs this store if messages are encrypted; it
 //! reads no results.
 //!
 //! The completed keys in a process's memory (`Idempotency::with_cache`) are decoded: it is in memory only.
