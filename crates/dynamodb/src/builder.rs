@@ -127,7 +127,7 @@ impl DynamoDbStoreBuilder {
 
     /// Sends each write as a separate `PutItem`, `UpdateItem` or `DeleteItem`, never several in one
     /// `BatchExecuteStatement`. For roles without the `dynamodb:PartiQL*` permissions, which no
-    /// policy template of AWS SAM grants, and with `UpdateItem`. Costs a request for each record.
+    /// policy template of AWS SAM grants. Costs a request for each record.
     pub fn without_partiql(mut self) -> Self {
         self.config.partiql = false;
         self

@@ -49,16 +49,16 @@
 //!
 //! # Permissions
 //!
-//! `dynamodb:GetItem`, `BatchGetItem`, `PutItem`, `DeleteItem`, `PartiQLInsert`, `PartiQLUpdate`
-//! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM; with
-//! [`DynamoDbStoreBuilder::without_partiql`], and for a table that is named by its ARN, `UpdateItem` takes their place.
+//! `dynamodb:GetItem`, `BatchGetItem`, `PutItem`, `UpdateItem`, `DeleteItem`, `PartiQLInsert`, `PartiQLUpdate`
+//! and `PartiQLDelete` on the table. The last three are not in any policy template of AWS SAM. They are not needed with
+//! [`DynamoDbStoreBuilder::without_partiql`], nor for a table that is named by its ARN.
 //!
 //! # How it writes
 //!
 //! * **One write** is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition
 //!   fails, the response contains the stored item.
-//! * **A renewal, a step, or a mark that messages are sent** names the attributes that it changes, in a statement or, without
-//!   statements, an `UpdateItem`. The rest of the item stays as it is stored.
+//! * **A renewal, a step, or a mark that messages are sent** is an `UpdateItem` of the attributes that it changes. The rest of
+//!   the item stays as it is stored.
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.

@@ -1,14 +1,13 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 //!
-//! A write by itself is a `PutItem` or `DeleteItem` with its guard as the condition. A change of a part of a record is a
-//! statement or, without statements, an `UpdateItem`. If the condition fails, the response contains the stored item
+//! A write by itself is a `PutItem` or `DeleteItem`, or an `UpdateItem` if it changes a part of a record, with its guard as the
+//! condition. If the condition fails, the response contains the stored item
 //! (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
 
 use std::{
     error::Error,
     ops::{Deref, DerefMut},
-    slice,
     time::Duration,
 };
 
@@ -258,10 +257,6 @@ impl DynamoDbStore {
     pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
         match (&member.write.record, member.effects) {
             (Some(record), _) if member.write.extent() != Extent::Record => {
-                if self.config.statements() {
-                    let replies = self.write_batch(slice::from_ref(member), budget).await.pop();
-                    return replies.unwrap_or_else(|| Reply::Failed(error::too_late(&self.config)));
-                }
                 self.update(member, record, budget).await
             }
             (Some(record), effects) => {

@@ -63,6 +63,7 @@ data "aws_iam_policy_document" "idempotency" {
       "dynamodb:GetItem",
       "dynamodb:BatchGetItem",
       "dynamodb:PutItem",
+      "dynamodb:UpdateItem",
       "dynamodb:DeleteItem",
       # Several writes are sent as PartiQL statements, which have permissions of their own.
       "dynamodb:PartiQLInsert",

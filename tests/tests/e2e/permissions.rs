@@ -177,7 +177,7 @@ async fn the_library_uses_what_the_template_grants_and_nothing_else() {
     // Long enough that the lease of the dead process has ended at the next delivery.
     let visibility = Some(Duration::from_millis(6500));
     let queue = SqsConfig { visibility, ..SqsConfig::default() };
-    let function = scripted_orders().timeout(TIMEOUT);
+    let function = scripted_orders().timeout(TIMEOUT).env("SCRIPTED_STEPS", "1");
     let world = World::with(function, |local| local.sqs(queue)).await;
     // Before the watch: only the first fault that matches a request is applied.
     let hold = Fault::hold(Apply::After, &Gate::new()).on("PutItem").table(CLAIMS);

@@ -10,10 +10,11 @@ use crate::{
     every::the_function,
 };
 
-pub(crate) const IDEMPOTENCY: [&str; 7] = [
+pub(crate) const IDEMPOTENCY: [&str; 8] = [
     "dynamodb:GetItem",
     "dynamodb:BatchGetItem",
     "dynamodb:PutItem",
+    "dynamodb:UpdateItem",
     "dynamodb:DeleteItem",
     "dynamodb:PartiQLInsert",
     "dynamodb:PartiQLUpdate",

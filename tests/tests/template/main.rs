@@ -91,8 +91,8 @@ minimal | Queue/RedrivePolicy | | no dead-letter
 stream | Function/Events/Changes/Properties/DestinationConfig | | Changes: no OnFailure queue
 example | OrdersFunction/EventInvokeConfig/DestinationConfig | | no queue: null
 fifo | Queue/MessageRetentionPeriod | 345601 | the retention is 1900800 s
-http | Role/Policies/0/PolicyDocument/Statement/0/Action/6 | | PartiQLDelete
-minimal | Role/Policies/0/PolicyDocument/Statement/0/Action/7 | "dynamodb:Scan" | Scan
+http | Role/Policies/0/PolicyDocument/Statement/0/Action/7 | | PartiQLDelete
+minimal | Role/Policies/0/PolicyDocument/Statement/0/Action/8 | "dynamodb:Scan" | Scan
 minimal | Role/Policies/0/PolicyDocument/Statement/0/Resource | "*" | on "*" is not needed
 "##;
 

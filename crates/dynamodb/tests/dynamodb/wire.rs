@@ -376,8 +376,10 @@ async fn a_write_of_a_part_leaves_everything_else_as_it_is_stored() {
                         assert_eq!(plain(&verdict), PlainVerdict::Written, "{name}");
                     }
                 }
-                let requests = if statements { 1 } else { shared };
-                let operation = if statements { "BatchExecuteStatement" } else { "UpdateItem" };
+                let (requests, operation) = match (statements, shared) {
+                    (true, 3) => (1, "BatchExecuteStatement"),
+                    _ => (shared, "UpdateItem"),
+                };
                 assert_eq!(fixture.wire.operations(), vec![operation; requests], "{name}");
                 for (n, mut expected) in before.into_iter().enumerate() {
                     let item = expected.as_object_mut().unwrap();
@@ -399,25 +401,20 @@ async fn a_write_of_a_part_leaves_everything_else_as_it_is_stored() {
 /// The guard decides, as in a write of the whole record; and a write whose answer was lost is recognised.
 #[tokio::test]
 async fn a_write_of_a_part_has_its_guard_and_knows_its_own_work() {
-    for statements in [true, false] {
-        let fixture = Fixture::start().await;
-        let builder = fixture.builder();
-        let builder = if statements { builder } else { builder.without_partiql() };
-        let store = builder.build().unwrap();
-        let mut renewed = claimed(1);
-        renewed.lease_until = Some(Timestamp::from_millis(3_900_000_000_999));
-        let seen = Guard::Unchanged(RecordVersion::of(&claimed(1)));
-        let renewal = || write(0, seen.clone(), Some(renewed.clone()));
-        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(None));
-        let mut claim = claimed(1);
-        claim.error_type = Some("E".into());
-        one(&store, write(0, Guard::Absent, Some(claim.clone()))).await;
-        fixture.wire.fault([Fault::LoseAnswer]);
-        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Written);
-        claim.lease_until = renewed.lease_until;
-        assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(Some(claim)));
-        let operation = if statements { "BatchExecuteStatement" } else { "UpdateItem" };
-        let sent = fixture.wire.operations();
-        assert!(sent.iter().filter(|sent| *sent == operation).count() == 4, "{sent:?}");
-    }
+    let fixture = Fixture::start().await;
+    let store = fixture.builder().build().unwrap();
+    let mut renewed = claimed(1);
+    renewed.lease_until = Some(Timestamp::from_millis(3_900_000_000_999));
+    let seen = Guard::Unchanged(RecordVersion::of(&claimed(1)));
+    let renewal = || write(0, seen.clone(), Some(renewed.clone()));
+    assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(None));
+    let mut claim = claimed(1);
+    claim.error_type = Some("E".into());
+    one(&store, write(0, Guard::Absent, Some(claim.clone()))).await;
+    fixture.wire.fault([Fault::LoseAnswer]);
+    assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Written);
+    claim.lease_until = renewed.lease_until;
+    assert_eq!(plain(&one(&store, renewal()).await), PlainVerdict::Found(Some(claim)));
+    let sent = fixture.wire.operations();
+    assert!(sent.iter().filter(|sent| *sent == "UpdateItem").count() == 4, "{sent:?}");
 }

@@ -34,6 +34,7 @@ export class IdempotencyTable extends dynamodb.Table {
           'dynamodb:GetItem',
           'dynamodb:BatchGetItem',
           'dynamodb:PutItem',
+          'dynamodb:UpdateItem',
           'dynamodb:DeleteItem',
           'dynamodb:PartiQLInsert',
           'dynamodb:PartiQLUpdate',
