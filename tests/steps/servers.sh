@@ -23,7 +23,7 @@ step_powertools() {
     fi
     grep -h '"version"' "$node"/node_modules/@aws-lambda-powertools/*/package.json | sort | uniq -c
     after test
-    some_tests cargo test --quiet --locked --workspace --test with_powertools
+    some_tests cargo test --quiet --locked --workspace --features lambda-idempotency-cli/records --test with_powertools
 }
 
 # Tests the store in PostgreSQL, and through PgBouncer, with servers that the tests start.

@@ -32,12 +32,16 @@ use std::{fmt, sync::Arc};
 ///
 /// All other expressions are refused, and so is a record in which an item of `items[*].sku` has no `sku`: distinct
 /// values never become equal. The values that `base64_gzip` decompresses for a record have at most 8 MiB together.
-/// `url_decode` reads one text in `application/x-www-form-urlencoded`, as S3 writes object keys in its own notifications,
-/// and refuses a text that is not.
+/// `url_decode` decodes one text of `application/x-www-form-urlencoded`, as S3 writes object keys in its own
+/// notifications: `+` is a space. It refuses a text that cannot be one; use it only for a text that is one, because `a+b`
+/// and `a%20b` become the same.
 ///
 /// ```
-/// use lambda_idempotency_keys::Expression;
+/// use lambda_idempotency_keys::{Document, Expression};
 /// assert!(Expression::compile("json(body).orderId").is_ok());
+/// let object = Expression::compile("url_decode(s3.object.key)").unwrap();
+/// let notification = Document::parse(r#"{"s3":{"object":{"key":"my+photo%282%29.jpg"}}}"#).unwrap();
+/// assert_eq!(object.evaluate(&notification).unwrap(), "my photo(2).jpg");
 /// let error = Expression::compile("order.{").unwrap_err();
 /// assert_eq!(error.offset(), 7);
 /// let error = Expression::compile("items[?paid].id").unwrap_err();

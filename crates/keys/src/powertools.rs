@@ -82,8 +82,8 @@ impl FromStr for PowertoolsLanguage {
     type Err = UnknownPowertoolsLanguage;
 
     fn from_str(name: &str) -> Result<Self, UnknownPowertoolsLanguage> {
-        let known = [Self::Python, Self::TypeScript].into_iter();
-        known.into_iter().find(|language| language.name() == name).ok_or(UnknownPowertoolsLanguage)
+        let mut known = [Self::Python, Self::TypeScript].into_iter();
+        known.find(|language| language.name() == name).ok_or(UnknownPowertoolsLanguage)
     }
 }
 

@@ -146,7 +146,6 @@ fn of_event(
 /// The lines of logs that are the same work are compressed in two ways.
 const PAYLOADS: &str = r##"
 [order.id, coupon] | {"order":{"id":7}} | coupon:=null ; order/note=again | order/id:=8 ; coupon=~ ; coupon=SPRING ; order/id:=8&coupon=SPRING
-json(body).orderId | {"body":"{\"orderId\":7}"} | body={ "orderId": 7 } | body={"orderId":"7"} ; body={"orderId":8}
 [job.id, tasks[0].taskId] | {"invocationId":"i","job":{"id":"j"},"tasks":[{"taskId":"t"}]} | invocationId | job/id ; tasks/0/taskId
 [account, region, source, id] | {"account":"1","region":"eu-west-1","source":"shop","id":"e-1","replay-name":"r"} | replay-name | account ; region ; source ; id
 Details.ContactData.ContactId | {"Name":"ContactFlowEvent","Details":{"ContactData":{"ContactId":"c","Channel":"VOICE"}}} | Details/ContactData/Channel | Details/ContactData/ContactId
@@ -179,6 +178,8 @@ record:headers."idempotency-key" | kafka | headers:=[{"idempotency-key":[107]}] 
 [newImage.orderId, newImage.version] | dynamodb | dynamodb/NewImage/version/N=1 | eventID | dynamodb/NewImage/version/N=2 ; dynamodb/NewImage/orderId/S
 [ns, documentKey._id."$oid", _id._data] | documentdb | | event/clusterTime/$timestamp/i:=7 | event/ns/coll ; event/documentKey/_id/$oid ; event/_id/_data
 [s3.bucket.name, s3.object.key, s3.object.eTag] | s3 | | s3/object/sequencer=01 | s3/bucket/name ; s3/object/key ; s3/object/eTag
+[s3.bucket.name, url_decode(s3.object.key), s3.object.sequencer] | s3 | s3/object/key=a+b%281%29.jpg | s3/object/key=a%20b(1).jpg ; eventTime=2026-01-01T00:00:00.000Z | s3/bucket/name ; s3/object/key=a%2Bb%281%29.jpg ; s3/object/sequencer
+[bucket.name, object.key, object.sequencer] | eventbridge | detail:={"bucket":{"name":"b"},"object":{"key":"a+b","sequencer":"0C"}} | id ; detail/object/etag=e | detail/bucket/name ; detail/object/key=a b ; detail/object/sequencer
 "##;
 
 /// The rows of a table, by cells; a cell of changes has several.

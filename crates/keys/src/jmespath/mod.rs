@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! JSON text ─ read ─► Value ─┐
-//! expression ─ tokens, parser ─► Node ─ evaluate ─► Value
+//! expression ─ tokens, parser ─► Node ─ evaluate, functions ─► Value
 //! ```
 //!
 //! Every expression keeps distinct values distinct: it takes members and items, puts them into lists and objects, and

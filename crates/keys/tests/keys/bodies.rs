@@ -115,7 +115,7 @@ pub(crate) fn expression_bytes(bytes: &[u8]) {
     }
 }
 
-/// What makes the keys of an operation with Powertools keys.
+/// Makes the keys of an operation with Powertools keys.
 pub(crate) fn selector(keys: &PowertoolsKeys, expression: &str) -> Result<Selector, KeySpecError> {
     let compiled = KeySpec::new("op", expression).powertools(keys.clone()).compile(None)?;
     Ok(compiled.key.unwrap())

@@ -127,30 +127,9 @@ fn fields_that_are_not_read_make_no_difference() {
 #[test]
 fn a_text_that_is_not_json_is_refused_also_where_it_is_not_read() {
     let id = Expression::compile("id").unwrap();
-    for broken in [
-        "[1}",
-        r#"{"a":[1}]"#,
-        r#"{"a":1]"#,
-        r#"{"a" 1}"#,
-        r#"{"a",1}"#,
-        "{a:1}",
-        r#"{"a"}"#,
-        "[1 2]",
-        "[1,]",
-        r#"{"a":1,}"#,
-        "[,1]",
-        "01",
-        "1.",
-        "-",
-        "tru",
-        "nul",
-        "NaN",
-        r#""\x""#,
-        r#""\u12g4""#,
-        "\"a\nb\"",
-        "]",
-        "",
-    ] {
+    let broken = r#"[1} | {"a":[1}] | {"a":1] | {"a" 1} | {"a",1} | {a:1} | {"a"} | [1 2] | [1,] | [,1] | {"a":1,}
+        | 01 | 1. | - | tru | nul | NaN | "\x" | "\u12g4" | ] | "#;
+    for broken in broken.split('|').map(str::trim).chain(["\"a\nb\""]) {
         let json = format!(r#"{{"id":1,"x":{broken},"y":2}}"#);
         assert!(Document::read(&json, &FieldSet::of([&id])).is_err(), "{broken}");
     }

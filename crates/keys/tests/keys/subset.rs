@@ -186,7 +186,7 @@ fn reference(expression: &str, document: &str) -> Result<serde_json::Value, Jmes
     Ok(serde_json::from_str(&found.to_string()).unwrap())
 }
 
-/// What an expression selects, with `null` where a step selects nothing: the model.
+/// The model: the value that an expression selects, with `null` where a step selects nothing.
 fn selected(Pipes(chains): &Pipes, value: &Json) -> Option<Json> {
     chains.iter().try_fold(value.clone(), |value, Chain(first, steps)| {
         let first = match first {
@@ -271,7 +271,7 @@ proptest! {
         expression in pipes(2), document in document(), style in any::<u64>(),
     ) {
         let text = expression.to_string();
-        // Those that select nothing from any record are refused.
+        // An expression that selects nothing from any record is refused.
         let Ok(compiled) = Expression::compile(&text) else { return Ok(()) };
         let json = document.written(style);
         let ours = compiled.evaluate(&Document::parse(&json).unwrap());

@@ -18,7 +18,7 @@ pub(crate) fn cases(cases: u32) -> Config {
     }
 }
 
-/// What `expression` selects from a JSON text.
+/// Selects from a JSON text.
 pub(crate) fn select(expression: &str, json: &str) -> Result<Selection, SelectionError> {
     Expression::compile(expression).unwrap().select(&Document::parse(json).unwrap())
 }
