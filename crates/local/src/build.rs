@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::Error;
+use crate::error::Error;
 
 /// Which function to build. Names that are left out follow from the directory, as with `cargo run`: its package, and that
 /// package's only binary or its `default-run`; in the root of a workspace, a binary of any package.

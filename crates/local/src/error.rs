@@ -6,7 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::InvocationResult;
+use crate::function::invocation::InvocationResult;
 
 /// Why the local environment could not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 
-use crate::Error;
+use crate::error::Error;
 
 /// An answer whose body is complete.
 pub(crate) type Reply = Response<Full<Bytes>>;

@@ -9,9 +9,9 @@
 
 mod fault;
 mod proxy;
-mod request;
+pub(crate) mod request;
 mod table;
-mod usage;
+pub(crate) mod usage;
 
 use std::{fmt::Display, sync::Arc};
 
@@ -25,7 +25,7 @@ pub use request::{ItemAnswer, ItemRequest, StoreRequest, Verb};
 pub use table::Table;
 pub use usage::Usage;
 
-use crate::Error;
+use crate::error::Error;
 use crate::http::{Task, listen};
 use proxy::{Arrivals, Upstream};
 use usage::Ledger;

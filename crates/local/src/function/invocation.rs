@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::RecordLine;
-use crate::{StoreRequest, Usage};
+use super::record_line::RecordLine;
+use crate::dynamodb::{request::StoreRequest, usage::Usage};
 
 /// One finished invocation.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! The function: its configuration, its processes and the results of its invocations.
 
 mod config;
-mod invocation;
+pub(crate) mod invocation;
 mod output;
 mod pool;
 mod process;

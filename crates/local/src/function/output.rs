@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::coop::consume_budget;
 
-use super::RecordLine;
+use super::record_line::RecordLine;
 use crate::http::Task;
 
 /// A line that the function wrote.

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use tokio::sync::Semaphore;
 
+use super::config::FunctionConfig;
+use super::invocation::{AtOnce, InvocationResult};
 use super::output::{OnOutput, Progress};
 use super::process::{Process, Signal, send};
-use super::{AtOnce, FunctionConfig, InvocationResult};
-use crate::{DynamoDb, Error, Usage};
+use crate::dynamodb::{DynamoDb, Usage};
+use crate::error::Error;
 
 pub(crate) struct Pool {
     config: FunctionConfig,

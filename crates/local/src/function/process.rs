@@ -14,11 +14,16 @@ use tokio::{
 };
 
 use super::{
-    AtOnce, FunctionConfig, Invocation, InvocationResult, RecordLine,
+    config::FunctionConfig,
+    invocation::{AtOnce, Invocation, InvocationResult},
     output::{Lines, OnOutput, Progress, Reader},
+    record_line::RecordLine,
     runtime_api::{RuntimeApi, Said, Work},
 };
-use crate::{Error, Proxy, Usage};
+use crate::{
+    dynamodb::{Proxy, Usage},
+    error::Error,
+};
 
 /// A process of the function, with its own Runtime API and DynamoDB proxy. Dropping it kills the process.
 #[derive(Debug)]

@@ -9,8 +9,8 @@ use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::sync::{Mutex, mpsc};
 
-use super::InvocationResult;
-use crate::Error;
+use super::invocation::InvocationResult;
+use crate::error::Error;
 use crate::http::{HangUp, Reply, Server, json};
 
 /// An event on its way to the function.

@@ -7,8 +7,10 @@ use futures_util::stream::FuturesUnordered;
 use serde_json::Value;
 
 use super::Local;
-use crate::source::{AsyncEvents, Event, Poller, Queue, Shards, report};
-use crate::{DeliveryReport, Error, Source, parse_event};
+use crate::error::Error;
+use crate::source::{
+    AsyncEvents, DeliveryReport, Event, Poller, Queue, Shards, Source, parse_event, report,
+};
 
 impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::event::{Source, record_ids};
 use super::poller::{Batch, Delivery, Poller};
-use super::{DeadLetter, Disposition, Source, event::record_ids};
-use crate::InvocationResult;
-use crate::function::new_id;
+use super::report::{DeadLetter, Disposition};
+use crate::function::{InvocationResult, new_id};
 
 /// Events of one source, as Lambda's own queue of events that were accepted.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{DeadLetter, Disposition, Source};
+use super::event::Source;
+use super::report::{DeadLetter, Disposition};
 
 /// Settings of the event source mapping of a stream or a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]

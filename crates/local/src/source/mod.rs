@@ -22,7 +22,7 @@ mod sqs;
 mod streams;
 
 pub use asynchronous::AsyncEvents;
-pub use event::{Event, parse_event};
+pub use event::{Event, Source, parse_event};
 pub use lane::StreamConfig;
 pub use poller::{Batch, Poller};
 pub use report::{DeadLetter, DeliveryReport, Disposition, InvocationReport, RecordReport};
@@ -30,58 +30,3 @@ pub use sqs::{Queue, SqsConfig};
 pub use streams::Shards;
 
 pub(crate) use report::report;
-
-/// Where a record comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// A queue: redelivers what was not acknowledged.
-    Sqs,
-    /// A topic: an asynchronous invocation.
-    Sns,
-    /// An event bus: an asynchronous invocation.
-    EventBridge,
-    /// A schedule: an asynchronous invocation.
-    Scheduler,
-    /// A bucket's notifications: an asynchronous invocation.
-    S3,
-    /// A stream: delivered again from the checkpoint on.
-    Kinesis,
-    /// The stream of a table's changes: delivered again from the checkpoint on.
-    DynamoDb,
-    /// The stream of a cluster's changes: the whole batch is delivered again.
-    DocumentDb,
-    /// A topic's partitions: each is delivered again from its checkpoint on.
-    Kafka,
-    /// A broker: the whole batch comes again.
-    ActiveMq,
-    /// A broker: the whole batch comes again.
-    RabbitMq,
-    /// A pipe: if its source is a queue or a stream, it delivers the named records again, else the whole batch.
-    Pipe,
-    /// A client that waits for the answer, and sends its request again.
-    Http,
-    /// A direct, synchronous invocation: it is not retried.
-    Direct,
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Sqs => "sqs",
-            Self::Sns => "sns",
-            Self::EventBridge => "eventbridge",
-            Self::Scheduler => "scheduler",
-            Self::S3 => "s3",
-            Self::Kinesis => "kinesis",
-            Self::DynamoDb => "dynamodb",
-            Self::DocumentDb => "documentdb",
-            Self::Kafka => "kafka",
-            Self::ActiveMq => "activemq",
-            Self::RabbitMq => "rabbitmq",
-            Self::Pipe => "pipe",
-            Self::Http => "http",
-            Self::Direct => "direct",
-        })
-    }
-}

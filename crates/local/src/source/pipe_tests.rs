@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Batch, Disposition, Poller, Queue, Shards, Source, SqsConfig, StreamConfig};
-use crate::InvocationResult;
+use crate::function::InvocationResult;
 
 fn failing(id: &str) -> InvocationResult {
     InvocationResult::Response(json!({ "batchItemFailures": [{ "itemIdentifier": id }] }))

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use super::{DeadLetter, Disposition, Source};
-use crate::InvocationResult;
-use crate::function::new_id;
+use super::event::Source;
+use super::report::{DeadLetter, Disposition};
+use crate::function::{InvocationResult, new_id};
 
 /// A source that is polled: a state machine without clock or network, so that tests need not wait.
 pub trait Poller: Send {

@@ -6,8 +6,8 @@ use lambda_idempotency_engine::call::RecordId;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Source;
-use crate::{Invocation, InvocationResult, Outcome, RecordLine};
+use super::event::Source;
+use crate::function::{Invocation, InvocationResult, Outcome, RecordLine};
 
 /// Everything that happened until each record was done, dead-lettered or lost.
 #[derive(Clone, Debug, Default)]

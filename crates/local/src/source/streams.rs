@@ -10,10 +10,11 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 
-use super::lane::{Entry, Lane, Progress};
+use super::event::Source;
+use super::lane::{Entry, Lane, Progress, StreamConfig};
 use super::poller::{Batch, Delivery, Poller};
-use super::{DeadLetter, Disposition, Source, StreamConfig};
-use crate::InvocationResult;
+use super::report::{DeadLetter, Disposition};
+use crate::function::InvocationResult;
 
 /// The shards of a stream, or the partitions of a topic, as an event source mapping reads them.
 #[derive(Clone, Debug)]

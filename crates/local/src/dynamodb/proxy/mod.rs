@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use super::fault::{Action, Apply, Faults};
 use super::request::{self, StoreRequest};
 use super::usage::{Ledger, Usage};
-use crate::Error;
+use crate::error::Error;
 use crate::http::{HangUp, Reply, Server};
 
 pub(crate) use upstream::Upstream;

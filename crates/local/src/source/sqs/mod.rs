@@ -16,9 +16,10 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use self::message::Message;
+use super::event::Source;
 use super::poller::{Batch, Delivery, Poller};
-use super::{DeadLetter, Disposition, Source};
-use crate::InvocationResult;
+use super::report::{DeadLetter, Disposition};
+use crate::function::InvocationResult;
 
 /// Settings of the queue and of its event source mapping.
 #[derive(Clone, Debug, PartialEq, Eq)]
