@@ -13,9 +13,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use lambda_idempotency_local::Outcome;
 
 use crate::{
-    Mode,
     findings::{Cause, Findings},
     history::{Attempt, Effect, End, History, Offence, OrderHistory},
+    kinds::Mode,
     schedule::{self, Schedule},
     store::Row,
 };

@@ -256,11 +256,7 @@ fn request_id(nth: u64) -> String {
 }
 
 impl Rig<'_> {
-    async fn ended(
-        &mut self,
-        received: &Received,
-        invocation: &Invocation,
-    ) -> Result<(), Error> {
+    async fn ended(&mut self, received: &Received, invocation: &Invocation) -> Result<(), Error> {
         // It may have answered from what another process did, whose effects have to be known then.
         self.local.read_output().await;
         // Lines read from here on belong to the process's next invocation, so read this one's first.

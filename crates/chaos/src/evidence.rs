@@ -9,9 +9,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use lambda_idempotency_local::{Disposition, Outcome, RecordLine};
 
 use crate::{
-    Findings, Mode, Offence,
     audit::{Expected, ExpectedOrder, audit},
-    history::{End, Ending, History},
+    findings::Findings,
+    history::{End, Ending, History, Offence},
+    kinds::Mode,
     ledger::{Line, Step},
     schedule,
     store::Row,

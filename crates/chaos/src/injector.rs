@@ -7,7 +7,7 @@ use std::{
 
 use lambda_idempotency_local::{FaultId, Invocation, InvocationResult, Local, Signal};
 
-use crate::{FaultKind, history::End, store::Store, store_faults::StoreFault};
+use crate::{history::End, kinds::FaultKind, store::Store, store_faults::StoreFault};
 
 /// How long a process may run on after it was stopped, before it is killed: long enough to finish.
 const RUN_ON: Duration = Duration::from_secs(2);

@@ -21,7 +21,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `settings` | the settings of a run |
+//! | `settings`, `kinds` | the settings of a run |
 //! | `schedule`, `plan`, `store_faults` | the orders and faults of a run, which follow from the settings with the seed |
 //! | `drive`, `processes`, `injector` | deliver the messages and inject the faults |
 //! | `ledger`, `history` | record what happened |
@@ -40,10 +40,12 @@
 
 mod audit;
 mod drive;
+mod error;
 mod evidence;
 mod findings;
 mod history;
 mod injector;
+mod kinds;
 mod ledger;
 mod plan;
 mod processes;
@@ -58,39 +60,11 @@ mod template;
 mod vary;
 
 pub use drive::run;
+pub use error::Error;
 pub use evidence::{Ended, Evidence, EvidenceMessage, EvidenceOrder, Observed, What};
 pub use findings::{Cause, Findings, Violation};
 pub use history::Offence;
+pub use kinds::{FaultKind, Mode, Origin};
 pub use report::Report;
-pub use settings::{FaultKind, Mode, Origin, Settings};
+pub use settings::Settings;
 pub use template::Template;
-
-/// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The local Lambda or DynamoDB failed, or the function does not start.
-    #[error(transparent)]
-    Local(#[from] lambda_idempotency_local::Error),
-    /// The rig's own ledger cannot be used.
-    #[error("cannot use {0}")]
-    Rig(String),
-    /// The function never reported an effect, so there is nothing to audit.
-    #[error(
-        "the function reported no effect in {deliveries} deliveries ({}){}: correct that, or, if its handlers were called, \
-         call `lambda_idempotency::testing::effect(&call, \"name\")` in them, right after the effect",
-        outcomes.join(", "),
-        problem.as_ref().map(|problem| format!("; the last problem was: {problem}")).unwrap_or_default()
-    )]
-    NoEffects {
-        /// The number of deliveries.
-        deliveries: u64,
-        /// How they ended: `5 rejected`.
-        outcomes: Vec<String>,
-        /// Why the last record was not processed, if the function said so.
-        problem: Option<String>,
-    },
-    /// The settings do not fit together.
-    #[error("{0}")]
-    Settings(String),
-}

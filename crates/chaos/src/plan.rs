@@ -4,7 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::{FaultKind, Mode, Settings, ledger::Step, random::Random};
+use crate::{
+    kinds::{FaultKind, Mode},
+    ledger::Step,
+    random::Random,
+    settings::Settings,
+};
 
 /// The fate of the first execution of an order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

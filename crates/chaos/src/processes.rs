@@ -6,9 +6,11 @@ use lambda_idempotency_local::{EffectLine, FunctionConfig, Local, LocalBuilder, 
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::{
-    Error, Mode, Settings,
+    error::Error,
+    kinds::Mode,
     ledger::{Ledger, Line, Step},
     schedule::{self, Schedule, order_of},
+    settings::Settings,
     store::{CLAIMS, KEY, ORDERS, Store},
 };
 

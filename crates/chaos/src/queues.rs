@@ -8,8 +8,9 @@ use lambda_idempotency_local::{
 };
 
 use crate::{
-    Origin, Settings,
+    kinds::Origin,
     schedule::{Message, Schedule},
+    settings::Settings,
     template::shard,
 };
 

@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, fmt};
 use lambda_idempotency_local::Outcome;
 use serde::Serialize;
 
-use crate::{FaultKind, Mode, Origin, findings::Findings};
+use crate::{
+    findings::Findings,
+    kinds::{FaultKind, Mode, Origin},
+};
 
 /// The result of a run.
 #[derive(Clone, Debug, Serialize)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lambda_idempotency_local::{DynamoDb, FaultId};
 use serde_json::{Value, json};
 
-use crate::{Error, schedule, store_faults::StoreFault};
+use crate::{error::Error, schedule, store_faults::StoreFault};
 
 /// The table of idempotency records.
 pub(crate) const CLAIMS: &str = "idempotency";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use lambda_idempotency_local::{Apply, Fault};
 
-use crate::{FaultKind, Settings, random::Random};
+use crate::{kinds::FaultKind, random::Random, settings::Settings};
 
 /// How many messages are sent between two store faults, on average.
 const PERIOD: u64 = 60;

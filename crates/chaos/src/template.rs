@@ -5,7 +5,7 @@ use lambda_idempotency_local::{Event, Source, parse_event};
 use serde_json::{Value, json};
 
 use crate::{
-    Origin,
+    kinds::Origin,
     vary::{vary, vary_item},
 };
 
