@@ -1,8 +1,6 @@
 //! Why a command failed, and what the user can do about it.
 
-use std::error::Error;
-
-use crate::terminal::printable;
+use std::{error::Error, fmt};
 
 /// A usage or environment error: exit code 2.
 #[derive(Debug)]
@@ -36,22 +34,22 @@ impl Failure {
             }
         }
     }
+}
 
-    /// Prints the error, those causes that its own text does not contain, and the remedy.
-    pub(crate) fn print(&self) {
+/// The error, those causes that its own text does not contain, and the remedy.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let message = self.error.to_string();
-        eprintln!("error: {}", printable(&message));
+        write!(f, "{message}")?;
         let mut cause = self.error.source();
         while let Some(error) = cause {
             let text = error.to_string();
             if !message.contains(&text) {
-                eprintln!("  because: {}", printable(&text));
+                write!(f, "\n  because: {text}")?;
             }
             cause = error.source();
         }
-        if let Some(remedy) = &self.remedy {
-            eprintln!("\n  {}", printable(remedy));
-        }
+        self.remedy.iter().try_for_each(|remedy| write!(f, "\n\n  {remedy}"))
     }
 }
 

@@ -100,7 +100,7 @@ fn main() -> ExitCode {
         Command::Man(arguments) => arguments.run(Cli::command()),
     };
     done.unwrap_or_else(|failure| {
-        failure.print();
+        eprintln!("error: {}", terminal::printable(&failure.to_string()));
         ExitCode::from(2)
     })
 }

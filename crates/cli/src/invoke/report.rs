@@ -8,7 +8,7 @@ use lambda_idempotency_local::{
 };
 use serde_json::Value;
 
-use super::Arguments;
+use super::arguments::Arguments;
 use crate::{
     report::{List, Run, Story, StoryEffect, StoryInvocation, short},
     terminal::plural,

@@ -14,9 +14,9 @@ use serde_json::{Value, json};
 
 use super::{
     connect::Table,
-    print, print_json, servers,
+    servers,
     target::{self, AT_ONCE, Asked, Found, Keyless},
-    view::{self, Entry, State},
+    view::{self, Entry, State, print, print_json},
 };
 use crate::failure::Failure;
 

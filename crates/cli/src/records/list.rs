@@ -14,8 +14,8 @@ use serde_json::json;
 
 use super::{
     connect::{self, DynamoDbTable, Table},
-    print, print_json, servers, table,
-    view::{self, Entry, State},
+    servers, table,
+    view::{self, Entry, State, print, print_json},
 };
 use crate::{failure::Failure, terminal::is_unsafe};
 

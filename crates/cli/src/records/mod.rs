@@ -14,13 +14,13 @@ mod target;
 mod verbs;
 mod view;
 
-use std::{io, process::ExitCode};
+use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
 #[cfg(feature = "prove")]
 pub(crate) use self::{connect::Found, table::problems as table_problems};
-use crate::{failure::Failure, terminal};
+use crate::failure::Failure;
 
 /// Look at the idempotency records of a store: what is stuck, why, and since when
 ///
@@ -99,13 +99,4 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
         Verb::Redrive(verb) => verb.run(&table, json).await,
         Verb::Table(_) => Ok(ExitCode::SUCCESS),
     }
-}
-
-/// Prints a page. Keys and names in it come from the table.
-fn print(page: &str) -> io::Result<()> {
-    terminal::print(terminal::printable(page).trim_end())
-}
-
-fn print_json(document: &serde_json::Value) -> io::Result<()> {
-    terminal::print(&terminal::document(document))
 }

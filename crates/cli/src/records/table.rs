@@ -16,7 +16,8 @@ use serde_json::json;
 
 use super::{
     connect::{self, Options},
-    print, print_json, servers,
+    servers,
+    view::{print, print_json},
 };
 use crate::failure::Failure;
 

@@ -16,9 +16,8 @@ use super::{
     change::{self, Decision, Verb, given_up, reset},
     connect::Table,
     envelopes::{self, Notified, may_be_of_a_subscription},
-    print, print_json,
     target::{self, Asked, Target, each_once},
-    view::{self, State},
+    view::{self, State, print, print_json},
 };
 use crate::{
     failure::Failure,

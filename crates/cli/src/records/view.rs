@@ -1,7 +1,10 @@
 //! A record as text and as JSON, and what it means for the next delivery. Results and bodies of messages are left out
 //! unless they were asked for.
 
-use std::fmt::{self, Write as _};
+use std::{
+    fmt::{self, Write as _},
+    io,
+};
 
 use clap::ValueEnum;
 use lambda_idempotency_core::{
@@ -15,6 +18,7 @@ use lambda_idempotency_core::{
 use serde_json::{Value, json};
 
 use super::clock;
+use crate::terminal;
 
 /// A key and what was found under it.
 pub(crate) struct Entry {
@@ -331,6 +335,15 @@ fn unsent_json(key: &Key, record: &IdempotencyRecord, shows_bodies: bool) -> Val
             json!({ "count": shown.len(), "messages": shown })
         }
     }
+}
+
+/// Prints a page. Keys and names in it come from the table.
+pub(crate) fn print(page: &str) -> io::Result<()> {
+    terminal::print(terminal::printable(page).trim_end())
+}
+
+pub(crate) fn print_json(document: &serde_json::Value) -> io::Result<()> {
+    terminal::print(&terminal::document(document))
 }
 
 #[cfg(test)]
