@@ -9,12 +9,12 @@
 use std::io::Write;
 
 use super::{
-    SelectionError,
     jmespath::{
         defects::Optional,
         read::EXACT_LIMIT,
         value::{Kind, MOST_BYTES, Number, Value},
     },
+    selection::SelectionError,
 };
 
 /// Written for an optional part that is missing.

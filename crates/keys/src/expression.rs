@@ -1,7 +1,7 @@
 //! Key expressions: compiled when a function starts, evaluated for each record.
 
 use super::{
-    Selection, SelectionError, canonical,
+    canonical,
     document::{Document, FieldSet},
     jmespath::{
         ast::Node,
@@ -12,6 +12,7 @@ use super::{
         wanted::{FieldSets, Wanted},
     },
     parts::{self, Shape},
+    selection::{Selection, SelectionError},
 };
 use serde_json::{Number, Value};
 use std::{fmt, sync::Arc};

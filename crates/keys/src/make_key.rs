@@ -2,7 +2,11 @@
 
 use std::{fmt, sync::Arc};
 
-use super::{Digest, Secret, SecretError, Selection, readable};
+use super::{
+    digest::{Digest, Secret, SecretError},
+    readable,
+    selection::Selection,
+};
 
 /// Has to change whenever the meaning of a hashed byte changes. Old records are then not found.
 const SCHEME: &[u8] = b"lambda-idempotency key scheme 1";

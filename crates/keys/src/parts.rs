@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{
-    SelectionError,
     jmespath::{
         ast::Node,
         defects::{Absent, Optional},
         value::{Presence, Value},
     },
+    selection::SelectionError,
 };
 
 impl Optional {

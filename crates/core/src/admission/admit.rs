@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Claim, Held, held_until};
+use super::{
+    claim::Claim,
+    held::{Held, held_until},
+};
 use crate::{
     clock::Timestamp,
     record::{IdempotencyRecord, Json, Status},

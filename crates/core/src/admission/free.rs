@@ -1,6 +1,9 @@
 //! Decides whether the record of a key may be deleted, so that its next delivery is new work.
 
-use super::{Claim, Finding, admit};
+use super::{
+    admit::{Finding, admit},
+    claim::Claim,
+};
 use crate::{
     clock::Timestamp,
     record::IdempotencyRecord,

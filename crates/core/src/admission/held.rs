@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::Claim;
+use super::claim::Claim;
 use crate::{
     clock::Timestamp,
     record::{IdempotencyRecord, Json, Status},
@@ -246,6 +246,19 @@ impl Held {
 fn give_up(record: &mut IdempotencyRecord, lease_until: Timestamp) {
     record.last_owner = record.owner.take();
     record.lease_until = Some(lease_until);
+}
+
+/// The last instant at which `record` blocks other claims, including the clock skew.
+pub(super) fn held_until(record: &IdempotencyRecord, clock_skew: Duration) -> Timestamp {
+    let end = match (record.status, record.lease_until) {
+        (Status::InProgress, Some(lease_until)) => lease_until,
+        // Another library that did not know its deadline wrote no lease: the key is held until the
+        // record expires.
+        (Status::InProgress, None) | (Status::Completed | Status::PermanentlyFailed, _) => {
+            record.expires_at
+        }
+    };
+    end.plus(clock_skew)
 }
 
 #[cfg(test)]

@@ -55,24 +55,5 @@ pub use free::{Freed, free};
 pub use held::{Held, Settlement};
 pub use settled::Settled;
 
-use std::time::Duration;
-
 #[expect(unused_imports, reason = "for the links in the module documentation")]
 use crate::store::Guard;
-use crate::{
-    clock::Timestamp,
-    record::{IdempotencyRecord, Status},
-};
-
-/// The last instant at which `record` blocks other claims, including the clock skew.
-fn held_until(record: &IdempotencyRecord, clock_skew: Duration) -> Timestamp {
-    let end = match (record.status, record.lease_until) {
-        (Status::InProgress, Some(lease_until)) => lease_until,
-        // Another library that did not know its deadline wrote no lease: the key is held until the
-        // record expires.
-        (Status::InProgress, None) | (Status::Completed | Status::PermanentlyFailed, _) => {
-            record.expires_at
-        }
-    };
-    end.plus(clock_skew)
-}

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Finding, Held, Settlement, held_until};
+use super::{
+    admit::Finding,
+    held::{Held, Settlement, held_until},
+};
 use crate::{
     clock::Timestamp,
     record::{IdempotencyRecord, Status},

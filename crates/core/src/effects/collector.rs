@@ -8,7 +8,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
-use super::{Effects, EffectsKind};
+use super::content::{Effects, EffectsKind};
 
 /// Collects the effects of one call of a handler, until the handler returns.
 ///

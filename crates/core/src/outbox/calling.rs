@@ -5,7 +5,11 @@
 
 use std::{collections::HashMap, future::poll_fn, iter::repeat_with, task::Poll};
 
-use super::{MAX_MESSAGES, OutgoingMessage, SendError, Sender};
+use super::{
+    message::OutgoingMessage,
+    publisher::MAX_MESSAGES,
+    sender::{SendError, Sender},
+};
 use crate::{
     clock::{Clock, Timestamp},
     contained::{Ended, run},

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Message, OutgoingMessage};
+use super::message::{Message, OutgoingMessage};
 use crate::{key::Key, record::IdempotencyRecord};
 
 /// The stored messages cannot be read, so they are not sent and stay where they are.

@@ -2,7 +2,10 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{OutgoingMessage, SendError, Sender};
+use super::{
+    message::OutgoingMessage,
+    sender::{SendError, Sender},
+};
 use crate::clock::{BoxFuture, Timestamp};
 
 /// Keeps the messages in this process, for tests of handlers and for programs on a developer's machine.

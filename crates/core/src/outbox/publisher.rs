@@ -5,7 +5,10 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{Message, OutgoingMessage, format};
+use super::{
+    format,
+    message::{Message, OutgoingMessage},
+};
 use crate::record::Json;
 
 /// How many messages one call can publish.

@@ -3,9 +3,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
-    OutboxError, OutgoingMessage, SendError, Sender,
     calling::{self, in_one_call},
-    messages, run_length,
+    format::{OutboxError, messages},
+    message::OutgoingMessage,
+    sender::{SendError, Sender, run_length},
 };
 use crate::{
     browse::{Browse, Cursor, Left, Swept},

@@ -2,7 +2,7 @@
 
 use std::{error::Error, fmt, sync::Arc};
 
-use super::OutgoingMessage;
+use super::message::OutgoingMessage;
 use crate::clock::{BoxFuture, Timestamp};
 
 /// Sends messages to a service. One sender serves all operations, and is told by each message's

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::DerefMut};
 
-use super::{Backoff, Budget, RequestFailure};
+use super::{backoff::Backoff, budget::Budget, failure::RequestFailure};
 use crate::{
     record::IdempotencyRecord,
     store::{StoreErrorKind, Verdict, Write},

@@ -1,6 +1,6 @@
 //! All sources, and one that is not known before the event.
 
-use lambda_idempotency_keys::Secret;
+use lambda_idempotency_keys::{IntoKeyPath, Secret};
 
 use super::{
     active_mq::ActiveMqEvents,
@@ -22,7 +22,7 @@ use super::{
     sns::SnsEvents,
     sqs::SqsEvents,
 };
-use crate::{envelope::Envelope, keys::IntoKeyPath, rejection::Rejection};
+use crate::{envelope::Envelope, rejection::Rejection};
 
 /// Every source, in the order in which they are tried: [`Invoke`](super::Invoke) is the last, because it takes any
 /// event.
