@@ -100,7 +100,7 @@ impl Evidence {
         for observed in &self.observed {
             reading.read(observed);
         }
-        let left = reading.settle();
+        let left = reading.finish();
         let rows = self.records.iter();
         let rows = rows.map(|(key, status)| Row::new(key, status));
         audit(&self.expected(), &reading.history, &rows.collect::<Vec<_>>(), left)
@@ -108,7 +108,7 @@ impl Evidence {
 
     /// The messages that were neither acknowledged nor dead-lettered, by the log. A message that was logged in an
     /// invocation that did not answer is delivered again.
-    pub fn unsettled(&self) -> impl Iterator<Item = &EvidenceMessage> {
+    pub fn open(&self) -> impl Iterator<Item = &EvidenceMessage> {
         let mut done: HashSet<&str> = HashSet::new();
         for observed in &self.observed {
             let What::Ended(Ended::Answered, lines) = &observed.what else { continue };
@@ -258,28 +258,28 @@ impl<'a> Reading<'a> {
             // The effect was in this sandbox, by whose clock both times are, unless another execution had it.
             if matches!(line.outcome, Outcome::Executed | Outcome::Unprotected) {
                 let doomed = is_doomed(self.evidence, *order);
-                self.history.settled(name, doomed, Disposition::Done);
+                self.history.disposed(name, doomed, Disposition::Done);
             } else {
                 self.answered.push(&line.record);
             }
         }
     }
 
-    /// Settles what was answered from other executions, and what is dead-lettered. Returns how many messages are left.
-    fn settle(&mut self) -> usize {
+    /// Adds the ends of messages that were answered from other executions, and of dead letters. Returns how many messages are left.
+    fn finish(&mut self) -> usize {
         for message in std::mem::take(&mut self.answered) {
-            self.settle_one(message, Disposition::Done);
+            self.end_one(message, Disposition::Done);
         }
         for message in self.evidence.messages.iter().filter(|message| message.dead_lettered) {
-            self.settle_one(&message.id, Disposition::DeadLettered);
+            self.end_one(&message.id, Disposition::DeadLettered);
         }
-        self.evidence.unsettled().count()
+        self.evidence.open().count()
     }
 
-    fn settle_one(&mut self, message: &str, disposition: Disposition) {
+    fn end_one(&mut self, message: &str, disposition: Disposition) {
         if let Some((order, name)) = self.names.get(message) {
             let doomed = is_doomed(self.evidence, *order);
-            self.history.settled(name, doomed, disposition);
+            self.history.disposed(name, doomed, disposition);
         }
     }
 }

@@ -96,7 +96,7 @@ fn what_died_has_acknowledged_nothing() {
             World::new(EvidenceOrder { ends_process: true, ..EvidenceOrder::default() });
         world.executes(1, "a", 5);
         world.ends(1, ended, &[("a", "executed"), ("b", "coalesced")]);
-        assert_eq!(world.0.unsettled().count(), 2, "{ended:?}");
+        assert_eq!(world.0.open().count(), 2, "{ended:?}");
         assert_eq!(world.offences(), [Offence::Stuck]);
         world.ends(2, Ended::Answered, &[("a", "replayed"), ("b", "replayed")]);
         assert_eq!(world.offences(), []);
@@ -140,7 +140,7 @@ fn a_message_that_is_nowhere_is_stuck() {
     world.executes(1, "a", 5);
     world.ends(1, Ended::Answered, &[("a", "executed")]);
     world.ends(1, Ended::Answered, &[("b", "busy")]);
-    assert_eq!(world.0.unsettled().map(|message| &*message.id).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(world.0.open().map(|message| &*message.id).collect::<Vec<_>>(), ["b"]);
     assert_eq!(world.offences(), [Offence::Stuck]);
 }
 

@@ -17,7 +17,7 @@ pub(crate) struct History {
     pub(crate) invocations: Vec<Ended>,
     pub(crate) orders: BTreeMap<usize, OrderHistory>,
     /// The first final disposition of each message.
-    pub(crate) settled: HashMap<String, Disposition>,
+    pub(crate) dispositions: HashMap<String, Disposition>,
     pub(crate) outcomes: BTreeMap<Outcome, u64>,
     pub(crate) deliveries: u64,
     pub(crate) returned: u64,
@@ -135,7 +135,7 @@ impl History {
         self.orders.entry(attempt.order).or_default().effects += 1;
     }
 
-    /// Notes how often the table says that an order was placed. Once is enough to settle its messages.
+    /// Notes how often the table says that an order was placed. Once is enough to acknowledge its messages.
     pub(crate) fn placed(&mut self, order: usize, times: u64) {
         self.orders.entry(order).or_default().placed = times;
     }
@@ -159,16 +159,16 @@ impl History {
         if disposition == Disposition::Returned {
             self.returned += 1;
         } else {
-            self.settled(message, doomed, disposition);
+            self.disposed(message, doomed, disposition);
         }
     }
 
     /// Adds that a message was acknowledged or dead-lettered. Its first end counts.
-    pub(crate) fn settled(&mut self, message: &str, doomed: bool, disposition: Disposition) {
-        if self.settled.contains_key(message) {
+    pub(crate) fn disposed(&mut self, message: &str, doomed: bool, disposition: Disposition) {
+        if self.dispositions.contains_key(message) {
             return;
         }
-        self.settled.insert(message.to_owned(), disposition);
+        self.dispositions.insert(message.to_owned(), disposition);
         let placed = order_of(message).is_some_and(|order| self.is_placed(order));
         let (offence, what) = match (disposition, doomed) {
             (Disposition::Done, true) => {
@@ -353,7 +353,7 @@ pub(crate) struct Completion {
 pub enum Offence {
     /// A message was acknowledged although its order had not been placed, or had failed permanently.
     Lost,
-    /// A message was never settled, or a key is still held.
+    /// A message was neither acknowledged nor dead-lettered, or a key is still held.
     Stuck,
     /// An order was placed again without an accepted cause.
     Doubled,

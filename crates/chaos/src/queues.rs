@@ -157,15 +157,15 @@ impl<'a> Queues<'a> {
         None
     }
 
-    /// Settles a batch by the answer of its invocation; returns what became of each message.
-    pub(crate) fn settle(
+    /// Ends a batch by the answer of its invocation; returns what became of each message.
+    pub(crate) fn dispose(
         &mut self,
         received: &Received,
         answer: &InvocationResult,
     ) -> Vec<Disposition> {
         let source = self.sources.get_mut(received.line as usize);
         source.map_or_else(Vec::new, |source| {
-            source.poller().settle(&received.batch, answer, Instant::now())
+            source.poller().dispose(&received.batch, answer, Instant::now())
         })
     }
 }

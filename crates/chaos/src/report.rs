@@ -46,7 +46,7 @@ pub struct Report {
     pub returned: u64,
     /// Messages neither acknowledged nor dead-lettered at the end.
     pub left: usize,
-    /// Whether the run ended because no message was settled for [`Settings::patience`](crate::Settings::patience): it is unfinished then.
+    /// Whether the run ended because no message was acknowledged or dead-lettered for [`Settings::patience`](crate::Settings::patience): it is unfinished then.
     pub given_up: bool,
     /// Handlers started.
     pub executions: usize,

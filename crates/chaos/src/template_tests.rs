@@ -73,7 +73,7 @@ fn an_event_that_is_not_delivered_under_faults_is_refused() {
     assert!(kafka.unwrap_err().starts_with("events of kafka are not delivered"));
     let two = r#"{"Records":[{"eventSource":"aws:sqs"},{"eventSource":"aws:sqs"}]}"#;
     for (event, said) in
-        [(two, "has 2 records"), ("{", "not valid JSON"), (r#"{"id":1}"#, "events of direct")]
+        [(two, "has 2 records"), ("{", "not valid JSON"), (r#"{"id":1}"#, "events of invoke")]
     {
         assert!(Template::of_event(event, "id").unwrap_err().contains(said), "{event}");
     }

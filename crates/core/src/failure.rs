@@ -110,7 +110,7 @@ impl Failure {
     pub fn lost(losses: u32) -> Self {
         let message = format!(
             "{losses} worker(s) in a row were lost while they had this key, so its handler is not called again \
-             (`max_lost_attempts`): find out what ends the process, then evict the idempotency record"
+             (`max_lost_attempts`): find out what ends the process, then free the key (`records free`)"
         );
         Self { error_type: "lost attempts", ..Self::permanent(message) }
     }

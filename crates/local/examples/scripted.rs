@@ -2,7 +2,7 @@
 //!
 //! A record's text (the body of an SQS message, or a whole unknown event) holds `{"do": "<step>"}`:
 //!
-//! - `succeed`: the record is settled as executed;
+//! - `succeed`: the record is executed;
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
 //! - `fail`: the function returns an error;
@@ -80,7 +80,7 @@ fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
             let of = |record: &Value| ("sqs", text(&record["messageId"]), script(&record["body"]));
             records.iter().map(of).collect()
         }
-        None => vec![("direct", "event".to_owned(), event.clone())],
+        None => vec![("invoke", "event".to_owned(), event.clone())],
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_enum, value_name = "FAULTS", value_delimiter = ',')]
     pub(crate) faults: Option<Vec<Fault>>,
 
-    /// Give up if no message is settled for this long
+    /// Give up if no message is acknowledged or dead-lettered for this long
     #[arg(long, value_name = "SECONDS", default_value = "900", value_parser = time_to_work)]
     pub(crate) patience: Duration,
 

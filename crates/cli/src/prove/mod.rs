@@ -2,9 +2,9 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `stack`, `tags`, `clients` | which stack, and how its services are reached |
-//! | `orders`, `send` | the orders, which ask for faults, and their messages |
-//! | `collect`, `logs` | what is found in the account |
+//! | `stack` | which stack, and how its services are reached |
+//! | `orders` | the orders, which ask for faults, and their messages |
+//! | `collect` | what is found in the account |
 //! | `evidence` | that, in the order of time, for the audit of `chaos` |
 //! | `proof` | the result |
 
@@ -219,7 +219,7 @@ impl Carried<'_> {
             } else {
                 self.collected.look(self.clients, self.stack).await?;
             }
-            let left = self.logged().unsettled().count();
+            let left = self.logged().open().count();
             bar.set((self.messages.len() - left) as u64);
             let queued = collect::queued(self.clients, self.stack).await?;
             if left == 0 && queued == 0 {

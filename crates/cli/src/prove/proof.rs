@@ -76,7 +76,8 @@ impl Proof {
     }
 
     fn missing(&self) -> impl Iterator<Item = &'static str> {
-        let end = "no message was settled for a long time, so the run was given up";
+        let end =
+            "no message was acknowledged or dead-lettered for a long time, so the run was given up";
         self.given_up.then_some(end).into_iter().chain(self.unseen.iter().copied())
     }
 

@@ -132,9 +132,9 @@ pub(crate) fn reset(
 }
 
 pub(crate) struct Verb {
-    /// `evicted`
+    /// `freed`
     pub(crate) done: &'static str,
-    /// `evict`
+    /// `free`
     pub(crate) plan: &'static str,
     /// The note that is shown after it.
     pub(crate) note: &'static str,

@@ -74,7 +74,7 @@ Exit code:
 enum Verb {
     List(list::Arguments),
     Show(verbs::Show),
-    Evict(verbs::Evict),
+    Free(verbs::Free),
     Release(verbs::Release),
     Redrive(verbs::Redrive),
     Table(table::Arguments),
@@ -94,7 +94,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     match verb {
         Verb::List(arguments) => list::run(&table, &arguments, json).await,
         Verb::Show(arguments) => verbs::show(&table, &arguments, json).await,
-        Verb::Evict(verb) => verb.run(&table, json).await,
+        Verb::Free(verb) => verb.run(&table, json).await,
         Verb::Release(verb) => verb.run(&table, json).await,
         Verb::Redrive(verb) => verb.run(&table, json).await,
         Verb::Table(_) => Ok(ExitCode::SUCCESS),

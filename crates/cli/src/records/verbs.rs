@@ -1,4 +1,4 @@
-//! `records show`, `evict`, `release` and `redrive`: what each does with a record.
+//! `records show`, `free`, `release` and `redrive`: what each does with a record.
 
 use std::{path::PathBuf, process::ExitCode};
 
@@ -25,19 +25,19 @@ use crate::{
     terminal,
 };
 
-/// How long processes may answer from memory what was evicted.
+/// How long processes may answer from memory what was freed.
 const WARM_CACHES: &str = "Processes that saw a key completed answer it from memory for up to 60 seconds more \
      (`Idempotency::with_cache`).";
 const NO_RECORD: &str = "the key has no idempotency record";
 const NEW_WORK: &str = "its next delivery is new work";
 
-/// Delete idempotency records, so that the next delivery of their keys is new work
+/// Free keys: delete their idempotency records, so that the next delivery is new work
 ///
 /// Refuses a key that a worker holds, and one whose work is done and whose messages are not all sent. The counts of
 /// attempts and finished steps are forgotten too. It does not deliver anything: send the
 /// event again, or move the dead-letter queue. Shows what it would do; `--yes` does it.
 #[derive(Args)]
-pub(crate) struct Evict {
+pub(crate) struct Free {
     #[command(flatten)]
     target: Target,
 
@@ -50,20 +50,20 @@ pub(crate) struct Evict {
     yes: bool,
 }
 
-impl Evict {
+impl Free {
     const VERB: Verb =
-        Verb { done: "evicted: the next delivery is new work", plan: "evict", note: WARM_CACHES };
+        Verb { done: "freed: the next delivery is new work", plan: "free", note: WARM_CACHES };
 
     pub(crate) async fn run(&self, table: &Table, as_json: bool) -> Result<ExitCode, Failure> {
         let keys = (self.target.keys()?, Vec::new());
         change::run(table, keys, &Self::VERB, self.yes, as_json, |_, found, now| {
-            evicted(found, now, self.even_if_unsent)
+            freed(found, now, self.even_if_unsent)
         })
         .await
     }
 }
 
-fn evicted(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
+fn freed(found: Option<&IdempotencyRecord>, now: Timestamp, even_if_unsent: bool) -> Decision {
     // It may belong to any application.
     let application = found.and_then(|found| found.application.clone());
     match free(&Claim::reading(application, Policy::default().clock_skew), found, now) {
@@ -113,9 +113,9 @@ impl Release {
             let Some(found) = found else { return Decision::nothing(NO_RECORD) };
             match State::of(found, now) {
                 State::Released | State::Expired => Decision::nothing("the key is free"),
-                State::Completed => Decision::refuse("the work is done; `evict` has it done again"),
+                State::Completed => Decision::refuse("the work is done; `free` has it done again"),
                 State::Failed => Decision::refuse(
-                    "it failed permanently; `evict` has it tried again from the beginning",
+                    "it failed permanently; `free` has it tried again from the beginning",
                 ),
                 State::InProgress if !self.even_if_held => Decision::refuse(
                     "its lease stands, and its worker may be at work; if you know that it is dead, add --even-if-held",
@@ -180,7 +180,7 @@ impl Redrive {
             if self.stored.envelope.is_empty()
                 && events.iter().any(|one| may_be_of_a_subscription(one))
             {
-                eprintln!("note: {}: {OF_WHOM}", path.display());
+                terminal::tell(format_args!("note: {}: {OF_WHOM}", path.display()));
             }
             for event in events {
                 for found in
@@ -230,7 +230,7 @@ fn redriven(
             "the work is done, and its next delivery sends the messages that are left",
         ),
         State::Completed => Decision::nothing(
-            "the work is done, and its next delivery is answered; `evict` has it done again",
+            "the work is done, and its next delivery is answered; `free` has it done again",
         ),
         State::Lapsed | State::Released | State::Failed | State::Unreadable => {
             Decision::Write(reset(found, now, by))
@@ -302,10 +302,10 @@ mod tests {
     fn messages_that_are_not_sent_are_not_lost_unless_that_is_said() {
         let now = Timestamp::from_secs(1000);
         let done = IdempotencyRecord::new(Status::Completed, now);
-        assert!(matches!(evicted(Some(&done), now, false), Decision::Write(None)));
+        assert!(matches!(freed(Some(&done), now, false), Decision::Write(None)));
         let mut unsent = done;
         unsent.outbox = Some("[]".into());
-        assert!(matches!(evicted(Some(&unsent), now, false), Decision::Refuse(_)));
-        assert!(matches!(evicted(Some(&unsent), now, true), Decision::Write(None)));
+        assert!(matches!(freed(Some(&unsent), now, false), Decision::Refuse(_)));
+        assert!(matches!(freed(Some(&unsent), now, true), Decision::Write(None)));
     }
 }

@@ -1,4 +1,4 @@
-//! `evict`, `release`, `redrive`: they show first, write with `--yes`, and refuse live claims.
+//! `free`, `release`, `redrive`: they show first, write with `--yes`, and refuse live claims.
 
 use lambda_idempotency_local::{Apply, Fault, Gate};
 use serde_json::{Value, json};
@@ -34,16 +34,16 @@ async fn every_verb_works_by_key_and_by_event_on_a_table_and_on_one_of_powertool
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn evict_is_a_dry_run_until_it_is_told_to_act() {
+async fn free_is_a_dry_run_until_it_is_told_to_act() {
     let world = World::new().await;
     world.put("place#done", "COMPLETED", &json!({}));
     let before = world.item("place#done");
-    page(&world.records(&["evict", "place#done"]).code(0), "evict.txt");
+    page(&world.records(&["free", "place#done"]).code(0), "free.txt");
     assert_eq!(world.item("place#done"), before);
-    let ran = world.records(&["evict", "place#done", "--yes"]).code(0);
-    assert!(ran.out.contains("evicted") && ran.out.contains("60 seconds"), "{}", ran.out);
+    let ran = world.records(&["free", "place#done", "--yes"]).code(0);
+    assert!(ran.out.contains("freed") && ran.out.contains("60 seconds"), "{}", ran.out);
     assert_eq!(world.item("place#done"), None);
-    let again = world.records(&["evict", "place#done", "--yes", "--json"]).code(0).json();
+    let again = world.records(&["free", "place#done", "--yes", "--json"]).code(0).json();
     assert_eq!(results(&again), ["nothing"]);
 }
 
@@ -246,7 +246,7 @@ async fn an_item_that_is_not_a_record_is_refused_and_stops_no_other() {
     let world = World::new().await;
     world.put("place#odd", "EXPIRED", &json!({}));
     world.put("place#done", "COMPLETED", &json!({}));
-    for verb in ["release", "evict"] {
+    for verb in ["release", "free"] {
         let ran = world.records(&[verb, "place#odd", "place#done", "--yes", "--json"]).json();
         assert_eq!(results(&ran)[0], "refused", "{verb}");
         assert_eq!(ran["records"][0]["state"], "unreadable", "{verb}");
@@ -261,7 +261,7 @@ async fn the_records_of_an_event_are_not_looked_for_without_the_name_of_their_op
     let event = file("unnamed", &orders(&["o"]).to_string());
     for command in [
         &["show", "--event", &event][..],
-        &["evict", "--event", &event],
+        &["free", "--event", &event],
         &["release", "--event", &event],
         &["redrive", &event],
     ] {
@@ -279,9 +279,9 @@ async fn a_change_whose_answer_was_lost_is_recognised() {
     for operation in ["DeleteItem", "PutItem", "UpdateItem"] {
         world.db.faults().add(Fault::hang_up(Apply::After).on(operation).times(1));
     }
-    let evicted = world.records(&["evict", "place#done", "--yes", "--json"]).code(0).json();
+    let freed = world.records(&["free", "place#done", "--yes", "--json"]).code(0).json();
     let released = world.records(&["release", "place#dead", "--yes", "--json"]).code(0).json();
-    assert_eq!((results(&evicted), results(&released)), (vec!["done"], vec!["done"]));
+    assert_eq!((results(&freed), results(&released)), (vec!["done"], vec!["done"]));
     assert_eq!(world.item("place#done"), None);
     assert_eq!(world.item("place#dead").unwrap()["in_progress_expiration"]["N"], "1");
 }
@@ -292,7 +292,7 @@ async fn what_a_worker_has_changed_meanwhile_is_not_overwritten() {
     world.put("place#raced", "INPROGRESS", &claimed(-600));
     let gate = Gate::new();
     world.db.faults().add(Fault::hold(Apply::Before, &gate).on("DeleteItem").times(1));
-    let evicting = world.start(&["evict", "place#raced", "--yes", "--json"]);
+    let freeing = world.start(&["free", "place#raced", "--yes", "--json"]);
     gate.reached().await;
     // A worker takes the key over.
     let mut claim = claimed(600);
@@ -300,7 +300,7 @@ async fn what_a_worker_has_changed_meanwhile_is_not_overwritten() {
     world.put("place#raced", "INPROGRESS", &claim);
     let taken = world.item("place#raced");
     gate.open();
-    let output = ran(evicting).code(1).json();
+    let output = ran(freeing).code(1).json();
     assert_eq!(results(&output), ["changed-meanwhile"]);
     assert_eq!(world.item("place#raced"), taken);
 }

@@ -32,12 +32,12 @@ pub(crate) async fn every_verb(
         said(redrive(), "result", "nothing");
         hold(&key).await;
         said(on(0, &["show"]), "state", "in-progress");
-        said(on(1, &["evict", "--yes"]), "result", "refused");
+        said(on(1, &["free", "--yes"]), "result", "refused");
         said(on(1, &["release", "--yes"]), "result", "refused");
         said(on(0, &["release", "--even-if-held", "--yes"]), "result", "done");
         said(redrive(), "result", "done");
         said(on(0, &["show"]), "state", "released");
         said(run(0, &["list"])["records"][0].clone(), "key", &key);
-        said(on(0, &["evict", "--yes"]), "result", "done");
+        said(on(0, &["free", "--yes"]), "result", "done");
     }
 }

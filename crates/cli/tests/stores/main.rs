@@ -82,7 +82,7 @@ fn everything_works(store: &str) {
     let shown = command(store, &["records", "show", key, "--json"]).code(0).json();
     assert_eq!(shown["records"][0]["provenance"]["source"], "sqs", "{shown}");
     // One order is to be placed again, and only it is.
-    command(store, &["records", "evict", key, "--yes"]).code(0);
+    command(store, &["records", "free", key, "--yes"]).code(0);
     command(store, &["records", "show", key]).code(1);
     let again = invoke(store);
     assert_eq!(again["summary"]["executed"], 1, "{}", again["summary"]);
@@ -141,11 +141,11 @@ async fn postgres_keeps_the_records_of_a_function_and_of_the_command() {
     let reader = server.url().replace(USER, "reader");
     let listed = command(&reader, &["records", "list", "--json"]).code(0).json();
     let key = listed["records"][0]["key"].as_str().unwrap();
-    command(&reader, &["records", "evict", key, "--yes"]).refused("INSERT, UPDATE and DELETE");
+    command(&reader, &["records", "free", key, "--yes"]).refused("INSERT, UPDATE and DELETE");
     command(&reader, &["records", "table", "check"]).code(1);
     psql(&server, "ALTER ROLE reader SET default_transaction_read_only = on");
     command(&reader, &["records", "show", key]).code(0);
-    command(&reader, &["records", "evict", key, "--yes"]).refused("the session is read-only");
+    command(&reader, &["records", "free", key, "--yes"]).refused("the session is read-only");
 }
 
 fn psql(server: &Server, text: &str) {
@@ -178,8 +178,8 @@ async fn a_live_claim_is_live_whatever_the_clock_of_this_machine_says() {
     let (state, said) = state();
     assert_eq!(state, "in-progress", "{said}");
     assert!(said.contains("ahead of PostgreSQL's"), "{said}");
-    let evicted = command(&server.url(), &["records", "evict", "orders#1", "--yes"]);
-    assert_ne!(evicted.code, Some(0), "{}{}", evicted.out, evicted.err);
+    let freed = command(&server.url(), &["records", "free", "orders#1", "--yes"]);
+    assert_ne!(freed.code, Some(0), "{}{}", freed.out, freed.err);
     command(&server.url(), &["records", "show", "orders#1"]).code(0);
 }
 

@@ -105,7 +105,7 @@ pub enum StepError {
     /// The kept steps of the key cannot be read at all. No step is called.
     #[error(
         "what is kept of this key's steps cannot be read: its attribute was changed, or a later version of this \
-         library wrote it. Look at the record, and evict it if its steps may run again"
+         library wrote it. Look at the record, and free its key if its steps may run again"
     )]
     Unreadable,
     /// The store refused to keep its result. The step was called, and what it did has happened; unless another

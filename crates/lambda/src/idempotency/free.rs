@@ -40,7 +40,7 @@ impl Idempotency {
     /// HTTP requests, which count for one caller, cannot be freed: [`Freed::WasFree`] says nothing of them, and an
     /// operation with an HTTP layer in this process is refused. If another function does the work, set [its application name](Self::application) here. The record is
     /// deleted only if it is still the one that was read: one consistent read and one conditional write, of at most 5
-    /// seconds each. `lambda-idempotency records evict` has the same rules.
+    /// seconds each. `lambda-idempotency records free` has the same rules.
     ///
     /// # What happens next
     /// This `Idempotency` and its clones forget the completion at once. **Other ones, and other processes,** that saw the key
@@ -64,7 +64,7 @@ impl Idempotency {
     /// are not known to be sent, which would be lost; [`Foreign`](RunError::Foreign) if the key belongs to another
     /// application; [`Rejected`](RunError::Rejected) if the payload has no key; [`Config`](RunError::Config) if the key
     /// cannot be computed from a payload; [`Store`](RunError::Store) if the store does not answer, if the record
-    /// changed meanwhile, or if its result cannot be read (`records evict` does not read it). The key is then as it was, unless the store's error
+    /// changed meanwhile, or if its result cannot be read (`records free` does not read it). The key is then as it was, unless the store's error
     /// [may have been applied](crate::store::StoreError::may_have_applied).
     pub async fn free<P>(&self, operation: &Operation, payload: &P) -> Result<Freed, RunError>
     where

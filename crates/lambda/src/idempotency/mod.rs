@@ -160,7 +160,7 @@ impl Idempotency {
         }
         Err(ConfigError::name(format!(
             "operation `{}` is used for `.http(..)`, whose keys count for one caller, so that a payload is not enough to free \
-             one; give the request to `lambda-idempotency records evict`",
+             one; give the request to `lambda-idempotency records free`",
             operation.name()
         )))
     }

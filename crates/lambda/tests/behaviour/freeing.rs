@@ -218,7 +218,7 @@ async fn a_key_is_freed_in_each_mode_and_only_when_nobody_has_it() {
     }
 }
 
-/// `records evict` reads no results.
+/// `records free` reads no results.
 #[tokio::test]
 async fn a_key_whose_result_cannot_be_read_is_not_freed() {
     let world = World::instant();

@@ -50,7 +50,7 @@ async fn keys_of_requests_cannot_be_freed_by_a_payload() {
     let _layer = idempotency.http(&charges, Http::by_body()).unwrap();
     let refused = idempotency.free(&charges, &payload).await.unwrap_err();
     assert!(matches!(refused, RunError::Config(ConfigError::Name(_))), "{refused}");
-    assert!(refused.to_string().contains("records evict"), "{refused}");
+    assert!(refused.to_string().contains("records free"), "{refused}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ const TARGET: &str = "lambda_idempotency::record";
 const MESSAGES: [&str; 4] =
     ["record done", "record returned", "record rejected", "record declined"];
 
-/// How one record was settled, as the function logged it.
+/// The outcome of one record, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RecordLine {
     /// `sqs`, `sns`, `eventbridge`, ...
@@ -39,7 +39,7 @@ pub struct RecordLine {
     pub problem: Option<String>,
     /// The message of the handler's error, if the function logs it.
     pub error_message: Option<String>,
-    /// The invocation that settled it.
+    /// The invocation that it was in.
     pub request_id: Option<String>,
 }
 

@@ -8,11 +8,12 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::event::{Source, record_ids};
 use super::poller::{Batch, Delivery, Poller};
 use super::report::{DeadLetter, Disposition};
-use crate::function::{InvocationResult, new_id};
+use crate::function::InvocationResult;
 
 /// Events of one source, as Lambda's own queue of events that were accepted.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl AsyncEvents {
 
     /// Accepts an event.
     pub fn send(&mut self, event: Value, now: Instant) {
-        let (request_id, not_before) = (new_id(), Some(now));
+        let (request_id, not_before) = (Uuid::new_v4().to_string(), Some(now));
         self.events.push(Accepted { request_id, event, deliveries: 0, not_before });
     }
 
@@ -78,13 +79,13 @@ impl Poller for AsyncEvents {
         });
         // Each request of a client of HTTP is an invocation of its own.
         if self.source == Source::Http {
-            next.request_id = new_id();
+            next.request_id = Uuid::new_v4().to_string();
         }
         let batch = Batch::new(next.event.clone(), deliveries.collect());
         Some(batch.with_request_id(next.request_id.clone()))
     }
 
-    fn settle(
+    fn dispose(
         &mut self,
         batch: &Batch,
         result: &InvocationResult,
@@ -106,7 +107,7 @@ impl Poller for AsyncEvents {
                 self.events.insert(at, event);
                 Disposition::Returned
             }
-            (false, None, Source::Direct | Source::Http) => Disposition::Lost,
+            (false, None, Source::Invoke | Source::Http) => Disposition::Lost,
             (false, None, source) => {
                 self.dead.push(DeadLetter {
                     source,
@@ -153,12 +154,12 @@ mod tests {
         let (a, b) = (events.receive(now).unwrap(), events.receive(now).unwrap());
         assert!(events.receive(now).is_none() && events.next().is_none(), "both are processed");
         let done = InvocationResult::Response(Value::Null);
-        assert_eq!(events.settle(&b, &done, now), [Disposition::Done]);
+        assert_eq!(events.dispose(&b, &done, now), [Disposition::Done]);
         let request_id = a.request_id().to_owned();
         let mut at = now;
         let mut batch = a;
         for delay in delays {
-            let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
+            let failed = events.dispose(&batch, &InvocationResult::TimedOut, at);
             assert_eq!(failed, [Disposition::Returned]);
             assert!(events.receive(at).is_none(), "not before the delay");
             at += delay;
@@ -167,7 +168,7 @@ mod tests {
             assert_eq!(batch.request_id(), request_id, "retries keep the request id");
         }
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("a"), 3)]);
-        let failed = events.settle(&batch, &InvocationResult::TimedOut, at);
+        let failed = events.dispose(&batch, &InvocationResult::TimedOut, at);
         assert_eq!(failed, [Disposition::DeadLettered]);
         assert_eq!(events.left(), 0);
         assert_eq!(Box::new(events).into_dead_letters()[0].receive_count, 3);
@@ -179,10 +180,10 @@ mod tests {
         let mut client = AsyncEvents::new(Source::Http, vec![Duration::ZERO]);
         client.send(json!({}), now);
         let first = client.receive(now).unwrap();
-        client.settle(&first, &InvocationResult::TimedOut, now);
+        client.dispose(&first, &InvocationResult::TimedOut, now);
         let second = client.receive(now).unwrap();
         assert_ne!(second.request_id(), first.request_id());
-        client.settle(&second, &InvocationResult::TimedOut, now);
+        client.dispose(&second, &InvocationResult::TimedOut, now);
         assert_eq!(client.left(), 0, "the answer to the second is for the second");
     }
 

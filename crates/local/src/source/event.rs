@@ -35,7 +35,7 @@ pub enum Source {
     /// A client that waits for the answer, and sends its request again.
     Http,
     /// A direct, synchronous invocation: it is not retried.
-    Direct,
+    Invoke,
 }
 
 impl std::fmt::Display for Source {
@@ -54,7 +54,7 @@ impl std::fmt::Display for Source {
             Self::RabbitMq => "rabbitmq",
             Self::Pipe => "pipe",
             Self::Http => "http",
-            Self::Direct => "direct",
+            Self::Invoke => "invoke",
         })
     }
 }
@@ -131,7 +131,7 @@ fn recognise(mut event: Value) -> Event {
         _ if is_http(&event) => Source::Http,
         _ if is_of_a_bus(&event) => Source::EventBridge,
         _ if has(&event, &["scheduleArn", "scheduledTime"]) => Source::Scheduler,
-        _ => Source::Direct,
+        _ => Source::Invoke,
     };
     Event::Whole(source, event)
 }
@@ -145,7 +145,7 @@ fn recognise_list(items: Vec<Value>) -> Event {
         Some("aws:dynamodb") => return Event::Pipe(Source::DynamoDb, items),
         Some(_) => Source::Pipe,
         None if items.iter().any(is_of_a_bus) => Source::EventBridge,
-        None => Source::Direct,
+        None => Source::Invoke,
     };
     Event::Whole(source, Value::Array(items))
 }
@@ -216,11 +216,11 @@ mod tests {
             (r#"{"httpMethod":"POST","path":"/","requestContext":{"elb":{}}}"#, Source::Http),
             (r#"{"version":"2.0","requestContext":{"http":{"method":"POST"}}}"#, Source::Http),
             (r#"{"scheduleArn":"a","scheduledTime":"t"}"#, Source::Scheduler),
-            (r#"{"Records":[]}"#, Source::Direct),
-            (r#"{"Records":[{"eventSource":"aws:other"}]}"#, Source::Direct),
-            ("{}", Source::Direct),
-            ("[1]", Source::Direct),
-            ("null", Source::Direct),
+            (r#"{"Records":[]}"#, Source::Invoke),
+            (r#"{"Records":[{"eventSource":"aws:other"}]}"#, Source::Invoke),
+            ("{}", Source::Invoke),
+            ("[1]", Source::Invoke),
+            ("null", Source::Invoke),
         ] {
             assert_eq!(source(text), expected, "{text}");
         }

@@ -120,7 +120,7 @@ impl Lane {
     }
 
     /// Goes on behind what is done. Returns the disposition of each record that was taken.
-    pub(crate) fn settle(
+    pub(crate) fn dispose(
         &mut self,
         progress: Progress,
         config: &StreamConfig,

@@ -25,12 +25,15 @@ fn a_bare_list_is_passed_on_and_only_failed_records_are_delivered_again() {
     let batch = pipe.receive(now).unwrap();
     assert_eq!(batch.event().as_array().unwrap().len(), 2);
     assert_eq!(batch.event()[1]["messageId"], "b");
-    assert_eq!(pipe.settle(&batch, &failing("b"), now), [Disposition::Done, Disposition::Returned]);
+    assert_eq!(
+        pipe.dispose(&batch, &failing("b"), now),
+        [Disposition::Done, Disposition::Returned]
+    );
     let later = pipe.next().unwrap();
     let again = pipe.receive(later).unwrap();
     assert_eq!(ids(&again), ["b"]);
     for result in [failing("nobody"), InvocationResult::TimedOut] {
-        assert_eq!(pipe.settle(&again, &result, later), [Disposition::Returned], "{result}");
+        assert_eq!(pipe.dispose(&again, &result, later), [Disposition::Returned], "{result}");
     }
 }
 
@@ -47,12 +50,12 @@ fn a_stream_record_named_by_its_event_id_is_delivered_again_and_given_up_by_the_
     let now = Instant::now();
     let mut pipe = stream(1, now);
     let batch = pipe.receive(now).unwrap();
-    let dispositions = pipe.settle(&batch, &failing("shard-0:2"), now);
+    let dispositions = pipe.dispose(&batch, &failing("shard-0:2"), now);
     assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Done]);
     let later = pipe.next().unwrap();
     let batch = pipe.receive(later).unwrap();
     assert_eq!(ids(&batch), ["2"]);
-    let dispositions = pipe.settle(&batch, &failing("shard-0:2"), later);
+    let dispositions = pipe.dispose(&batch, &failing("shard-0:2"), later);
     assert_eq!(dispositions, [Disposition::DeadLettered]);
     let dead = Box::new(pipe).into_dead_letters();
     assert_eq!(dead.iter().map(|dead| dead.source).collect::<Vec<_>>(), [Source::Pipe]);
@@ -63,8 +66,8 @@ fn a_pipe_does_not_know_a_record_by_its_sequence_number() {
     let now = Instant::now();
     let mut pipe = stream(1, now);
     let batch = pipe.receive(now).unwrap();
-    assert_eq!(pipe.settle(&batch, &failing("2"), now), [Disposition::Returned; 3]);
+    assert_eq!(pipe.dispose(&batch, &failing("2"), now), [Disposition::Returned; 3]);
     let again = pipe.receive(pipe.next().unwrap()).unwrap();
-    let dispositions = pipe.settle(&again, &InvocationResult::TimedOut, now);
+    let dispositions = pipe.dispose(&again, &InvocationResult::TimedOut, now);
     assert_eq!(dispositions, [Disposition::DeadLettered; 3]);
 }

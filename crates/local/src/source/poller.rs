@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use serde_json::Value;
+use uuid::Uuid;
 
 use super::event::Source;
 use super::report::{DeadLetter, Disposition};
-use crate::function::{InvocationResult, new_id};
+use crate::function::InvocationResult;
 
 /// A source that is polled: a state machine without clock or network, so that tests need not wait.
 pub trait Poller: Send {
@@ -17,8 +18,8 @@ pub trait Poller: Send {
     /// Reads the next batch, if one can be read now.
     fn receive(&mut self, now: Instant) -> Option<Batch>;
 
-    /// Settles a batch after its invocation, and returns the disposition of each of its records.
-    fn settle(
+    /// Ends a batch after its invocation, and returns the disposition of each of its records.
+    fn dispose(
         &mut self,
         batch: &Batch,
         result: &InvocationResult,
@@ -59,7 +60,7 @@ pub(crate) struct Delivery {
 
 impl Batch {
     pub(crate) fn new(event: Value, deliveries: Vec<Delivery>) -> Self {
-        Self { request_id: new_id(), event, deliveries }
+        Self { request_id: Uuid::new_v4().to_string(), event, deliveries }
     }
 
     /// The same in an invocation with this id, as its retries have it.

@@ -244,7 +244,7 @@ mod tests {
         }
         let report = reported(Source::Sqs, &["a", "b"], crashed, vec![line("a", "executed")]);
         assert_eq!(outcomes(&report), ["executed", "crashed"]);
-        let direct = reported(Source::Direct, &[], InvocationResult::TimedOut, Vec::new());
+        let direct = reported(Source::Invoke, &[], InvocationResult::TimedOut, Vec::new());
         assert_eq!(outcomes(&direct), ["timed_out"], "it has one row at least");
         assert_eq!(direct.records[0].disposition, Disposition::Lost);
     }

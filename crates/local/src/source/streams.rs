@@ -113,7 +113,7 @@ impl Poller for Shards {
         Some(Batch::new(event, deliveries))
     }
 
-    fn settle(
+    fn dispose(
         &mut self,
         batch: &Batch,
         result: &InvocationResult,
@@ -138,7 +138,7 @@ impl Poller for Shards {
                     }
                 }
             };
-            dispositions.extend(lane.settle(progress, &self.config, now, &mut self.dead));
+            dispositions.extend(lane.dispose(progress, &self.config, now, &mut self.dead));
         }
         dispositions
     }
@@ -231,13 +231,13 @@ mod tests {
         let mut stream = stream(StreamConfig::default(), now, &["1", "2", "3"]);
         let batch = stream.receive(now).unwrap();
         assert!(stream.receive(now).is_none(), "a shard delivers one batch at a time");
-        let dispositions = stream.settle(&batch, &failing(&["3", "2"]), now);
+        let dispositions = stream.dispose(&batch, &failing(&["3", "2"]), now);
         assert_eq!(dispositions, [Disposition::Done, Disposition::Returned, Disposition::Returned]);
         let later = stream.next().unwrap();
         assert!(stream.receive(now).is_none() && later > now);
         let batch = stream.receive(later).unwrap();
         assert_eq!(batch.records().collect::<Vec<_>>(), [(Some("2"), 2), (Some("3"), 2)]);
-        assert_eq!(stream.settle(&batch, &failing(&[]), later), [Disposition::Done; 2]);
+        assert_eq!(stream.dispose(&batch, &failing(&[]), later), [Disposition::Done; 2]);
         assert_eq!(stream.next(), None);
     }
 
@@ -248,7 +248,7 @@ mod tests {
         let batch = stream.receive(now).unwrap();
         stream.push("shard-0", record(0, "2"), now);
         assert!(stream.receive(now).is_none(), "a shard delivers one batch at a time");
-        assert_eq!(stream.settle(&batch, &failing(&[]), now), [Disposition::Done]);
+        assert_eq!(stream.dispose(&batch, &failing(&[]), now), [Disposition::Done]);
         assert_eq!(stream.left(), 1);
         assert_eq!(ids(&stream.receive(now).unwrap()), ["2"]);
     }
@@ -270,7 +270,7 @@ mod tests {
         while let Some(batch) = stream.receive(now) {
             let bad = ids(&batch).contains(&"3");
             let result = if bad { InvocationResult::TimedOut } else { failing(&[]) };
-            stream.settle(&batch, &result, now);
+            stream.dispose(&batch, &result, now);
             now += Duration::from_secs(1);
         }
         let dead = Box::new(stream).into_dead_letters();
@@ -285,7 +285,7 @@ mod tests {
         let mut stream = stream(config, now, &["1", "2"]);
         for disposition in [Disposition::Returned, Disposition::DeadLettered] {
             let batch = stream.receive(now).unwrap();
-            assert_eq!(stream.settle(&batch, &InvocationResult::TimedOut, now), [disposition; 2]);
+            assert_eq!(stream.dispose(&batch, &InvocationResult::TimedOut, now), [disposition; 2]);
             now += Duration::from_secs(1);
         }
         assert_eq!(stream.next(), None);
@@ -298,11 +298,11 @@ mod tests {
         let batch = topic.receive(now).unwrap();
         assert_eq!(batch.event()["eventSource"], "aws:kafka");
         assert_eq!(ids(&batch).len(), 5);
-        topic.settle(&batch, &failing(&["orders-0@7", "orders-0@6"]), now);
+        topic.dispose(&batch, &failing(&["orders-0@7", "orders-0@6"]), now);
         let later = topic.next().unwrap();
         let again = topic.receive(later).unwrap();
         assert_eq!(ids(&again), ["orders-0@6", "orders-0@7"]);
-        topic.settle(&again, &failing(&[]), later);
+        topic.dispose(&again, &failing(&[]), later);
         assert_eq!(topic.next(), None);
     }
 
@@ -315,12 +315,12 @@ mod tests {
         let config = StreamConfig { queue_mode: true, max_retries: 1, ..StreamConfig::default() };
         let mut topic = topic(config, now);
         let batch = topic.receive(now).unwrap();
-        let dispositions = topic.settle(&batch, &failing(&["orders-0@5", "orders-0@7"]), now);
+        let dispositions = topic.dispose(&batch, &failing(&["orders-0@5", "orders-0@7"]), now);
         assert_eq!(dispositions, [Returned, Done, Returned, Done, Done]);
         let now = topic.next().unwrap();
         let again = topic.receive(now).unwrap();
         assert_eq!(ids(&again), ["orders-0@5", "orders-0@7"]);
-        assert_eq!(topic.settle(&again, &failing(&["orders-0@7"]), now), [Done, DeadLettered]);
+        assert_eq!(topic.dispose(&again, &failing(&["orders-0@7"]), now), [Done, DeadLettered]);
         assert_eq!(topic.next(), None);
         let dead = Box::new(topic).into_dead_letters();
         assert_eq!(dead[0].record.as_deref(), Some("orders-0@7"));
@@ -338,7 +338,7 @@ mod tests {
         ] {
             let mut topic = topic(StreamConfig::default(), now);
             let batch = topic.receive(now).unwrap();
-            assert_eq!(topic.settle(&batch, &answer, now), [Disposition::Returned; 5], "{answer}");
+            assert_eq!(topic.dispose(&batch, &answer, now), [Disposition::Returned; 5], "{answer}");
         }
     }
 }

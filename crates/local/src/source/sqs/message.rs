@@ -3,8 +3,8 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use uuid::Uuid;
 
-use crate::function::new_id;
 use crate::source::poller::Delivery;
 
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ impl Message {
             return record;
         }
         if let Value::Object(record) = &mut record {
-            record.insert("receiptHandle".to_owned(), Value::String(new_id()));
+            record.insert("receiptHandle".to_owned(), Value::String(Uuid::new_v4().to_string()));
             let attributes = record.entry("attributes").or_insert_with(|| json!({}));
             if let Value::Object(attributes) = attributes {
                 for (name, value) in [

@@ -86,7 +86,7 @@ impl Queue {
         invisible.filter_map(Message::group).map(str::to_owned).collect()
     }
 
-    fn settle_one(&mut self, delivery: &Delivery, is_done: bool) -> Disposition {
+    fn dispose_one(&mut self, delivery: &Delivery, is_done: bool) -> Disposition {
         let Some(at) = self.messages.iter().position(|message| message.serial == delivery.serial)
         else {
             return Disposition::Done; // another delivery of the same message has deleted it
@@ -135,7 +135,7 @@ impl Poller for Queue {
         (!deliveries.is_empty()).then(|| Batch::new(event, deliveries))
     }
 
-    fn settle(
+    fn dispose(
         &mut self,
         batch: &Batch,
         result: &InvocationResult,
@@ -144,7 +144,7 @@ impl Poller for Queue {
         let failed = batch.failed(result);
         let is_done = |position| failed.as_ref().is_some_and(|failed| !failed.contains(&position));
         let deliveries = batch.deliveries().iter().enumerate();
-        deliveries.map(|(position, one)| self.settle_one(one, is_done(position))).collect()
+        deliveries.map(|(position, one)| self.dispose_one(one, is_done(position))).collect()
     }
 
     fn left(&self) -> usize {

@@ -26,7 +26,7 @@ fn a_failed_message_is_delivered_again_after_its_visibility_timeout() {
     let mut queue = queue(SqsConfig::default(), now, &["a", "b"]);
     let batch = queue.receive(now).unwrap();
     assert_eq!(
-        queue.settle(&batch, &failing("b"), now),
+        queue.dispose(&batch, &failing("b"), now),
         [Disposition::Done, Disposition::Returned]
     );
     assert!(queue.receive(now + TIMEOUT - Duration::from_millis(1)).is_none());
@@ -47,7 +47,7 @@ fn a_message_received_too_often_is_dead_lettered() {
     let mut queue = queue(SqsConfig { max_receive_count: 2, ..SqsConfig::default() }, now, &["a"]);
     for disposition in [Disposition::Returned, Disposition::DeadLettered] {
         let batch = queue.receive(now).unwrap();
-        assert_eq!(queue.settle(&batch, &InvocationResult::TimedOut, now), [disposition]);
+        assert_eq!(queue.dispose(&batch, &InvocationResult::TimedOut, now), [disposition]);
         now += TIMEOUT;
     }
     assert_eq!(queue.left(), 0);
@@ -72,10 +72,10 @@ fn a_short_visibility_lets_a_message_be_delivered_twice_at_once() {
     let first = queue.receive(now).unwrap();
     let second = queue.receive(now).unwrap();
     assert_eq!(
-        queue.settle(&second, &InvocationResult::Response(Value::Null), now),
+        queue.dispose(&second, &InvocationResult::Response(Value::Null), now),
         [Disposition::Done]
     );
-    assert_eq!(queue.settle(&first, &InvocationResult::TimedOut, now), [Disposition::Done]);
+    assert_eq!(queue.dispose(&first, &InvocationResult::TimedOut, now), [Disposition::Done]);
     assert_eq!(queue.left(), 0);
 }
 
@@ -94,7 +94,7 @@ fn a_failed_message_blocks_only_its_group() {
     }
     let batch = queue.receive(now).unwrap();
     assert_eq!(ids(&batch), ["a1", "b1", "a2"], "a batch may hold several of a group");
-    let dispositions = queue.settle(&batch, &failing("a1"), now);
+    let dispositions = queue.dispose(&batch, &failing("a1"), now);
     assert_eq!(dispositions, [Disposition::Returned, Disposition::Done, Disposition::Done]);
     let mut late = record("a3");
     late["eventSourceARN"] = json!("arn:aws:sqs:eu-west-1:1:orders.fifo");
