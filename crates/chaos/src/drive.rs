@@ -27,10 +27,13 @@ use crate::{
 
 /// How often the ledger is read.
 const TICK: Duration = Duration::from_millis(5);
+/// After how many deliveries of each of the first messages a user's function that has reported no effect is taken for one
+/// that reports none. Those meet hardly any faults.
+const SILENT: u64 = 10;
 /// The beginning of the key of an attempt's item.
 const ATTEMPT: &str = "attempt ";
 
-/// Runs until every message is acknowledged or dead-lettered, or no message was settled for
+/// Runs until every message is acknowledged or dead-lettered, or no message was for
 /// [`Settings::patience`]; then audits what happened. `progress` is told how many of them are. Dropping the future ends
 /// the run, and all that it has started.
 ///
@@ -61,8 +64,8 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
     let findings = audit(&Expected::from(&schedule), &rig.history, &rows, left);
     let injected = rig.injector.counts(&store);
     let Rig { history, given_up, .. } = rig;
-    let settled =
-        |what| history.settled.values().filter(|disposition| **disposition == what).count();
+    let ended =
+        |what| history.dispositions.values().filter(|disposition| **disposition == what).count();
     let usage = store.dynamodb.usage();
     let outcomes = history.outcomes.iter();
     let report = Report {
@@ -78,8 +81,8 @@ pub async fn run(settings: &Settings, progress: impl Fn(usize)) -> Result<Report
         deliveries: history.deliveries,
         invocations: history.invocations.len(),
         outcomes: outcomes.map(|(outcome, n)| (outcome.as_str().to_owned(), *n)).collect(),
-        acknowledged: settled(Disposition::Done),
-        dead_lettered: settled(Disposition::DeadLettered),
+        acknowledged: ended(Disposition::Done),
+        dead_lettered: ended(Disposition::DeadLettered),
         returned: history.returned,
         left,
         given_up,
@@ -119,7 +122,7 @@ struct Rig<'a> {
     queues: Queues<'a>,
     begun: usize,
     signalled: HashSet<usize>,
-    /// When a message was last settled.
+    /// When a message was last acknowledged or dead-lettered.
     moved: Instant,
     /// That was too long ago.
     given_up: bool,
@@ -150,7 +153,7 @@ impl<'a> Rig<'a> {
         }
     }
 
-    /// Delivers until no message is left, or none was settled for the settings' patience.
+    /// Delivers until no message is left, or none was acknowledged or dead-lettered for the settings' patience.
     async fn drain(&mut self, progress: &impl Fn(usize)) -> Result<(), Error> {
         self.moved = Instant::now();
         let local = self.local;
@@ -173,13 +176,16 @@ impl<'a> Rig<'a> {
             // A slow machine may need as long for the first answer, and without one nothing is known of the function.
             let has_answers = self.history.deliveries > 0;
             self.given_up = has_answers && self.moved.elapsed() > self.settings.patience;
-            if idle || self.given_up {
+            let is_silent = self.settings.template.is_some()
+                && self.history.attempts.is_empty()
+                && self.history.deliveries > SILENT * self.schedule.messages.len().min(50) as u64;
+            if idle || self.given_up || is_silent {
                 return Ok(());
             }
             tokio::select! {
                 Some((received, invocation)) = running.next() => {
                     self.ended(&received, &invocation?).await?;
-                    progress(self.history.settled.len());
+                    progress(self.history.dispositions.len());
                 }
                 Some(line) = self.reported.recv() => self.effect(&line),
                 () = tokio::time::sleep(TICK) => self.tick().await?,
@@ -270,14 +276,14 @@ impl Rig<'_> {
         }
         let overran = end == End::TimedOut || invocation.duration > self.settings.timeout;
         self.history.ended(invocation, end, stopped, overran);
-        let before = self.history.settled.len();
+        let before = self.history.dispositions.len();
         let is_doomed = received.line == queues::Line::Doomed;
-        let dispositions = self.queues.settle(received, &invocation.result);
+        let dispositions = self.queues.dispose(received, &invocation.result);
         for ((id, _), disposition) in batch.records().zip(dispositions) {
             self.look_up(id, disposition)?;
             self.history.delivered(id.unwrap_or_default(), is_doomed, disposition);
         }
-        if self.history.settled.len() > before {
+        if self.history.dispositions.len() > before {
             self.moved = Instant::now();
         }
         Ok(())

@@ -12,7 +12,7 @@ use lambda_idempotency_chaos::{Findings, Offence, Violation};
 
 use crate::{
     report::{List, table},
-    terminal::printable,
+    terminal::{printable, tell},
 };
 
 /// How often it is said.
@@ -43,7 +43,7 @@ impl Progress {
                 Ok(done) => return done,
                 Err(_) if is_shown => {
                     let done = self.done.load(Ordering::Relaxed);
-                    eprintln!("{done} of {} {}", self.total, self.what);
+                    tell(format_args!("{done} of {} {}", self.total, self.what));
                 }
                 Err(_) => {}
             }

@@ -26,9 +26,9 @@ pub(crate) async fn run(mut arguments: Arguments) -> Result<ExitCode, Failure> {
         ..Build::default()
     };
     let scripted = (!arguments.is_users_function()).then_some((scripted, CLONE));
-    settings.binary = arguments.function.binary(scripted, false).await?;
+    settings.binary = arguments.function.binary(scripted).await?;
     let done = Progress::new(settings.deliveries as u64, "messages");
-    let ran = chaos::run(&settings, |settled| done.set(settled as u64));
+    let ran = chaos::run(&settings, |ended| done.set(ended as u64));
     let report = done.during(ran, arguments.json).await?;
     print(&if arguments.json {
         document(&serde_json::to_value(&report)?)
@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME:KEY[:TTL]", value_parser = table)]
     table: Vec<Table>,
 
-    /// Report the remaining messages as stuck if none is settled for this long
+    /// Report the remaining messages as stuck if none is acknowledged or dead-lettered for this long
     #[arg(long, value_name = "SECONDS", default_value = "120", value_parser = time_to_work)]
     patience: Duration,
 
@@ -221,7 +221,7 @@ pub(crate) fn summary(report: &Report) -> Summary<'_> {
 
 fn verdict(report: &Report, violations: u64) -> String {
     if report.given_up {
-        return "UNFINISHED: no message was settled for a long time, so the run was given up. A machine that has no \
+        return "UNFINISHED: no message was acknowledged or dead-lettered for a long time, so the run was given up. A machine that has no \
                 processor time for the function does that: use a longer timeout, or more patience."
             .to_owned();
     }

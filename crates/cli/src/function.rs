@@ -45,11 +45,7 @@ const REMEDY: &str = "Run this in the directory of the function's package, or na
 impl FunctionOptions {
     /// The path of the function's binary: the one given, or that of the function that is named, after building it. If none
     /// is named, it is the one of `or_else`, with the remedy if that cannot be built.
-    pub(crate) async fn binary(
-        &self,
-        or_else: Option<(Build, &str)>,
-        quiet: bool,
-    ) -> Result<PathBuf, Failure> {
+    pub(crate) async fn binary(&self, or_else: Option<(Build, &str)>) -> Result<PathBuf, Failure> {
         if let Some(binary) = &self.binary {
             // A name alone would be looked for in PATH, and not in this directory.
             return Ok(std::path::absolute(binary)?);
@@ -63,7 +59,7 @@ impl FunctionOptions {
         };
         let (build, remedy) = or_else.filter(|_| !is_named).unwrap_or((named, REMEDY));
         let (features, release) = (self.features.clone(), self.release);
-        let built = Build { features, release, shows_progress: !quiet, ..build }.run().await;
+        let built = Build { features, release, shows_progress: true, ..build }.run().await;
         built.map_err(|error| Failure::from(error).remedy(remedy))
     }
 }

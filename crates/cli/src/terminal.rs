@@ -1,6 +1,7 @@
 //! Standard input and output: text that cannot control the terminal, and errors of reading and writing that are told.
 
 use std::{
+    fmt::Display,
     io::{self, ErrorKind, Read as _, Write as _},
     path::Path,
     sync::atomic::{AtomicBool, Ordering},
@@ -10,16 +11,7 @@ use crate::failure::Failure;
 
 /// Prints a text and the end of its last line. A closed pipe is not an error; a full disk is.
 pub(crate) fn print(text: &str) -> io::Result<()> {
-    written(writeln!(io::stdout(), "{}", text))
-}
-
-pub(crate) fn print_bytes(bytes: &[u8]) -> io::Result<()> {
-    let mut out = io::stdout();
-    written(out.write_all(bytes).and_then(|()| out.flush()))
-}
-
-fn written(result: io::Result<()>) -> io::Result<()> {
-    match result {
+    match writeln!(io::stdout(), "{text}") {
         Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         Err(error) => {
             let text = format!("cannot write to standard output: {error}");
@@ -27,6 +19,11 @@ fn written(result: io::Result<()>) -> io::Result<()> {
         }
         done => done,
     }
+}
+
+/// Prints a line on standard error. If nobody reads it any more, the command goes on.
+pub(crate) fn tell(line: impl Display) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// `1 record`, `2 records`.
@@ -84,7 +81,7 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let failed =
         |error| Failure::from(format!("cannot read {}: {error}", path.display())).remedy(REMEDY);
     if path != Path::new("-") {
-        return std::fs::read_to_string(path).map_err(failed);
+        return std::fs::read_to_string(path).map(without_mark).map_err(failed);
     }
     if IS_READ.swap(true, Ordering::Relaxed) {
         return Err("standard input (`-`) is given more than once, and can be read once".into());
@@ -94,7 +91,15 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     let read = std::io::stdin().read_to_string(&mut text);
     IS_WAITED_FOR.store(false, Ordering::Relaxed);
     read.map_err(failed)?;
-    Ok(text)
+    Ok(without_mark(text))
+}
+
+/// A text without the mark with which some editors begin a file.
+fn without_mark(mut text: String) -> String {
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    text
 }
 
 #[cfg(test)]

@@ -89,10 +89,6 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Print the summary only
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-
     /// Show the function's output, with the library's lines; the output of a crashed process is always shown
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -172,7 +168,7 @@ pub(crate) fn events(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
         };
         let event = parse_event(&name, &terminal::read(path)?)?;
         if is_unnamed(&event) {
-            eprintln!("note: {name}: {UNNAMED}");
+            terminal::tell(format_args!("note: {name}: {UNNAMED}"));
         }
         events.push(event);
     }
@@ -205,7 +201,7 @@ fn is_unnamed(event: &Event) -> bool {
 /// The list `Records` of an event that was not recognised.
 fn list(event: &Event) -> Option<&[Value]> {
     match event {
-        Event::Whole(Source::Direct, event) => Some(event.get("Records")?.as_array()?),
+        Event::Whole(Source::Invoke, event) => Some(event.get("Records")?.as_array()?),
         _ => None,
     }
 }

@@ -20,7 +20,7 @@ use crate::{
     failure::Failure,
     report::{StoryEffect, table},
     runtime::{INTERRUPTED, interrupted},
-    terminal::{document, print, printable},
+    terminal::{document, print, printable, tell},
 };
 
 /// Runs the command: 0 if every record was delivered in the end, 1 if not.
@@ -39,23 +39,23 @@ pub(crate) async fn run(arguments: Arguments) -> Result<ExitCode, Failure> {
     };
     let tables = tables(&arguments, &ready.local)?;
     ready.local.shutdown().await;
-    if let Some(path) = &arguments.report {
-        let effects = std::mem::take(&mut *lock(&ready.effects));
-        let story = report::story(&report, effects);
-        crate::report::write(&report::run(&arguments, &report, &story, is_whole), path).await?;
-    }
-
     if arguments.json {
         print(&document(&json::document(&report, &tables, is_whole)))?;
     } else {
-        show(&arguments, &report, &tables)?;
+        show(&report, &tables)?;
         // An empty batch has no records of which the function could log something.
         if is_whole && is_silent(&report) && !ready.events.iter().all(arguments::is_empty) {
             print(if ready.output.has_text_lines() { TEXT } else { SILENT })?;
         }
     }
+    // Afterwards: what was seen is told, also where the page cannot be written.
+    if let Some(path) = &arguments.report {
+        let effects = std::mem::take(&mut *lock(&ready.effects));
+        let story = report::story(&report, effects);
+        crate::report::write(&report::run(&arguments, &report, &story, is_whole), path).await?;
+    }
     if !is_whole {
-        eprintln!("\nInterrupted: this is what happened until then. Nothing else was delivered.");
+        tell("\nInterrupted: this is what happened until then. Nothing else was delivered.");
         return Ok(ExitCode::from(INTERRUPTED));
     }
     let is_well = report.is_complete() && !has_refused(&report);
@@ -73,7 +73,7 @@ struct Ready {
 async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let events = arguments::events(arguments)?;
-    let binary = arguments.function.binary(None, arguments.quiet).await?;
+    let binary = arguments.function.binary(None).await?;
     let output = Arc::new(Output::new(arguments.verbose));
     let effects = Arc::<Mutex<Vec<StoryEffect>>>::default();
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
@@ -126,15 +126,13 @@ fn tables(arguments: &Arguments, local: &Local) -> Result<Vec<Rows>, Failure> {
     Ok(tables)
 }
 
-fn show(arguments: &Arguments, report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
-    if !arguments.quiet {
-        for list in [report::deliveries(report), report::invocations(report)] {
-            print(&format!("{}\n", table(&list)))?;
-        }
-        let problems = problem_lines(report).concat();
-        if !problems.is_empty() {
-            print(&printable(&problems))?;
-        }
+fn show(report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
+    for list in [report::deliveries(report), report::invocations(report)] {
+        print(&format!("{}\n", table(&list)))?;
+    }
+    let problems = problem_lines(report).concat();
+    if !problems.is_empty() {
+        print(&printable(&problems))?;
     }
     print(&printable(&summary(report, tables)))?;
     Ok(())

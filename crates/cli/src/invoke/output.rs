@@ -11,6 +11,8 @@ use std::{
 
 use lambda_idempotency_local::{Invocation, InvocationResult, OutputLine};
 
+use crate::terminal::tell;
+
 /// How many lines to keep for a crash.
 const KEPT: usize = 50;
 
@@ -69,6 +71,6 @@ impl Output {
 
     fn show(&self, line: &OutputLine) {
         let (on, off) = if self.dim { ("\u{1b}[2m", "\u{1b}[0m") } else { ("", "") };
-        eprintln!("{on}[{}] {}{off}", line.pid, line.text);
+        tell(format_args!("{on}[{}] {}{off}", line.pid, line.text));
     }
 }

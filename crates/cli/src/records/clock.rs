@@ -23,6 +23,8 @@ use aws_sdk_dynamodb::{
 };
 use lambda_idempotency_core::clock::{Clock as _, SystemClock, Timestamp};
 
+use crate::terminal;
+
 /// Differences up to this are of the rounding of `Date` and of the way of the answer.
 const TOLERATED: i64 = 2000;
 
@@ -54,11 +56,11 @@ impl ServerClock {
         }
         self.0.warned.call_once(|| {
             let way = if ahead > 0 { "behind" } else { "ahead of" };
-            eprintln!(
+            terminal::tell(format_args!(
                 "note: the clock of this machine is {} {way} {}'s, which counts here",
                 rough(by),
                 self.0.of
-            );
+            ));
         });
         if ahead > 0 { SystemClock.now().plus(by) } else { SystemClock.now().minus(by) }
     }

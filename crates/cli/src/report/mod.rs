@@ -14,7 +14,10 @@ use comfy_table::{
 };
 pub(crate) use story::{List, Run, Story, StoryEffect, StoryInvocation, short};
 
-use crate::{failure::Failure, terminal::printable};
+use crate::{
+    failure::Failure,
+    terminal::{printable, tell},
+};
 
 /// Checks before a run that its page can be written, so that a wrong path does not cost the run.
 pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
@@ -32,7 +35,7 @@ pub(crate) fn check(path: Option<&Path>) -> Result<(), Failure> {
 pub(crate) async fn write(run: &Run<'_>, path: &Path) -> Result<(), Failure> {
     let failed = |error| Failure::from(format!("cannot write {}: {error}", path.display()));
     tokio::fs::write(path, page::page(run)).await.map_err(failed)?;
-    eprintln!("The page is in {}.", path.display());
+    tell(format_args!("The page is in {}.", path.display()));
     Ok(())
 }
 

@@ -101,6 +101,23 @@ async fn an_event_or_a_body_comes_from_standard_input() {
     assert!(twice.err.contains("more than once"), "{}", twice.err);
 }
 
+/// As in `lambda-idempotency invoke .. 2>&1 | head -1`.
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_failure_of_the_command() {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut invoke = command(["invoke", "/no/such/event.json"]);
+    assert_eq!(invoke.stderr(writer).status().unwrap().code(), Some(2));
+}
+
+/// Some editors begin a file with it.
+#[tokio::test]
+async fn a_byte_order_mark_is_no_part_of_an_event() {
+    let event = format!("\u{feff}{}", messages(&[("m1", "succeed")]));
+    invoke("marked", &event, &[]).await.code(0);
+}
+
 #[tokio::test]
 async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
     let event = messages(&[("good", "succeed"), ("bad", "report")]);
