@@ -1,7 +1,6 @@
 //! `lambda-idempotency event`: makes an event of a payload, as Lambda hands it to a function.
 
 use std::{
-    hash::{BuildHasher as _, RandomState},
     path::Path,
     process::ExitCode,
     time::{SystemTime, UNIX_EPOCH},
@@ -11,6 +10,7 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use clap::{Args, ValueEnum};
 use md5::{Digest as _, Md5};
 use serde_json::{Map, Value, json};
+use uuid::Uuid;
 
 use crate::{
     failure::Failure,
@@ -115,7 +115,7 @@ pub(crate) enum Source {
     /// A POST request to a function URL, with an Idempotency-Key
     Http,
     /// The payload alone: a direct invocation
-    Direct,
+    Invoke,
 }
 
 /// Members of a record, by their places in it, that differ from those of the sample.
@@ -152,7 +152,7 @@ pub(crate) fn event(
         Source::EventBridge => (sample!("eventbridge"), None),
         Source::Http => (sample!("http"), None),
         Source::Scheduler => return scheduled(only(payloads)?, stamp),
-        Source::Direct => return json_of(only(payloads)?),
+        Source::Invoke => return json_of(only(payloads)?),
     };
     let mut event = json_of(sample)?;
     let list = records.and_then(|place| event.pointer_mut(place)?.as_array_mut());
@@ -275,7 +275,7 @@ fn members(source: Source, payload: &str, stamp: &mut Stamp) -> Result<Members, 
             ("/requestContext/timeEpoch", json!(now)),
             ("/body", json!(payload)),
         ],
-        Source::Scheduler | Source::Direct => Members::new(),
+        Source::Scheduler | Source::Invoke => Members::new(),
     })
 }
 
@@ -369,20 +369,9 @@ impl Stamp {
         Self { now_ms, next: first_id, made: 0 }
     }
 
-    /// The id of the next record: the given one, or a new one in the shape of a UUID.
+    /// The id of the next record: the given one, or a new one.
     pub(crate) fn id(&mut self) -> String {
-        self.next.take().unwrap_or_else(|| {
-            let random = || RandomState::new().hash_one(self.made);
-            let (high, low) = (random(), random());
-            format!(
-                "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-                high >> 32,
-                (high >> 16) & 0xffff,
-                high & 0xfff,
-                (low >> 48) & 0xfff,
-                low & 0xffff_ffff_ffff
-            )
-        })
+        self.next.take().unwrap_or_else(|| Uuid::new_v4().to_string())
     }
 
     /// The given id, if no record has it yet.

@@ -24,7 +24,7 @@ impl Failure {
     }
 
     /// The error of this type among the error and its causes.
-    #[cfg(feature = "servers")]
+    #[cfg(feature = "records")]
     pub(crate) fn cause<E: Error + 'static>(&self) -> Option<&E> {
         let mut error: &(dyn Error + 'static) = &*self.error;
         loop {
@@ -60,13 +60,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
 }
 
 /// A command that needs a feature of Cargo with which this program was not built.
-#[cfg(not(all(
-    feature = "local",
-    feature = "chaos",
-    feature = "records",
-    feature = "servers",
-    feature = "prove"
-)))]
+#[cfg(not(all(feature = "local", feature = "chaos", feature = "records", feature = "prove")))]
 pub(crate) fn left_out(what: &str, feature: &str) -> Failure {
     Failure::from(format!("{what} is not compiled in")).remedy(format!(
         "Build the command line with the feature `{feature}`, in a clone of the repository:\n    cargo install --locked \

@@ -10,7 +10,6 @@ mod arguments;
 mod audit;
 #[cfg(feature = "chaos")]
 mod chaos;
-mod completions;
 mod event;
 mod failure;
 #[cfg(feature = "local")]
@@ -31,6 +30,8 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
+use failure::Failure;
 
 /// Makes AWS Lambda handlers safe to call twice.
 #[derive(Parser)]
@@ -64,8 +65,14 @@ enum Command {
     /// Look at the idempotency records of a store (not compiled in)
     #[cfg(not(feature = "records"))]
     Records(LeftOut),
-    Completions(completions::Completions),
-    Man(completions::Man),
+    /// Print the completions of a shell
+    ///
+    /// For bash: `lambda-idempotency completions bash > ~/.local/share/bash-completion/completions/lambda-idempotency`
+    Completions {
+        /// The shell
+        #[arg(value_name = "SHELL", value_enum)]
+        shell: Shell,
+    },
 }
 
 /// The arguments of a command that is not compiled in.
@@ -96,13 +103,20 @@ fn main() -> ExitCode {
         Command::Records(arguments) => runtime::run(records::run(*arguments)),
         #[cfg(not(feature = "records"))]
         Command::Records(_) => Err(failure::left_out("`records`", "records")),
-        Command::Completions(arguments) => arguments.run(Cli::command()),
-        Command::Man(arguments) => arguments.run(Cli::command()),
+        Command::Completions { shell } => completions(shell),
     };
     done.unwrap_or_else(|failure| {
-        eprintln!("error: {}", terminal::printable(&failure.to_string()));
+        terminal::tell(format_args!("error: {}", terminal::printable(&failure.to_string())));
         ExitCode::from(2)
     })
+}
+
+/// They are made from the arguments, so that they are never older than the command.
+fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "lambda-idempotency", &mut script);
+    terminal::print(&String::from_utf8_lossy(&script))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
@@ -114,11 +128,14 @@ mod tests {
         super::Cli::command().debug_assert();
     }
 
-    /// Names of the library in a help text are those of the library.
+    /// Names of the library in a help text are those of the library, and words are those of the glossary.
     #[test]
-    fn names_of_the_library_in_help_are_public() {
+    fn help_has_the_words_of_the_glossary_and_names_of_the_library() {
         fn look(command: &mut clap::Command, names: &mut Vec<String>) {
             let help = command.render_long_help().to_string();
+            for word in ["settle", "put aside", "put back", "records evict", "parked"] {
+                assert!(!help.contains(word), "{}: {word}", command.get_name());
+            }
             let quoted = help.split('`').skip(1).step_by(2);
             names.extend(quoted.filter(|name| name.contains("::")).map(str::to_owned));
             command.get_subcommands_mut().for_each(|below| look(below, names));

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
+use uuid::Uuid;
 
 use crate::dynamodb::{DynamoDb, Table};
 use crate::error::Error;
 use crate::function::{
-    AtOnce, FunctionConfig, InFlight, Invocation, OnOutput, OutputLine, Pool, Signal, new_id,
+    AtOnce, FunctionConfig, InFlight, Invocation, OnOutput, OutputLine, Pool, Signal,
 };
 use crate::source::{InvocationReport, SqsConfig, StreamConfig};
 
@@ -24,7 +25,6 @@ pub struct Local {
     sqs: SqsConfig,
     streams: StreamConfig,
     retry_delays: Vec<Duration>,
-    http_retry_delays: Vec<Duration>,
     on_invocation: OnInvocation,
 }
 
@@ -39,7 +39,6 @@ impl Local {
             sqs: SqsConfig::default(),
             streams: StreamConfig::default(),
             retry_delays: [1, 2].map(Duration::from_secs).into(),
-            http_retry_delays: [200, 400, 800, 1600].map(Duration::from_millis).into(),
             on_output: Arc::new(|_| {}),
             on_invocation: Arc::new(|_| {}),
         }
@@ -62,7 +61,7 @@ impl Local {
     /// The function could not be invoked: [`Error::Start`], [`Error::Listen`], [`Error::Process`]. A function that fails
     /// is not an error but a result.
     pub async fn invoke(&self, event: &Value) -> Result<Invocation, Error> {
-        self.invoke_bytes(new_id(), event.to_string()).await
+        self.invoke_bytes(Uuid::new_v4().to_string(), event.to_string()).await
     }
 
     /// Invokes the function with exactly these bytes, JSON or not, and with a request id that the caller chooses.
@@ -88,7 +87,8 @@ impl Local {
     /// # Errors
     /// As [`Local::invoke`].
     pub async fn invoke_at_once(&self, events: &[Value]) -> Result<AtOnce, Error> {
-        let events = events.iter().map(|event| (new_id(), event.to_string().into()));
+        let events =
+            events.iter().map(|event| (Uuid::new_v4().to_string(), event.to_string().into()));
         self.pool.invoke(events.collect()).await
     }
 
@@ -171,7 +171,6 @@ pub struct LocalBuilder {
     sqs: SqsConfig,
     streams: StreamConfig,
     retry_delays: Vec<Duration>,
-    http_retry_delays: Vec<Duration>,
     on_output: OnOutput,
     on_invocation: OnInvocation,
 }
@@ -220,13 +219,6 @@ impl LocalBuilder {
         self
     }
 
-    /// How long a client of HTTP waits before each further attempt. Default: 200 ms, 400 ms, 800 ms and 1.6 s.
-    #[must_use]
-    pub fn http_retry_delays(mut self, delays: Vec<Duration>) -> Self {
-        self.http_retry_delays = delays;
-        self
-    }
-
     /// Calls this with each line that the function writes, lines about records included ([`OutputLine::is_record`]).
     /// When an invocation ends, this has been called with all lines of its process; for those of the others, see
     /// [`Local::read_output`].
@@ -264,7 +256,6 @@ impl LocalBuilder {
             sqs: self.sqs,
             streams: self.streams,
             retry_delays: self.retry_delays,
-            http_retry_delays: self.http_retry_delays,
             on_invocation: self.on_invocation,
         })
     }

@@ -16,7 +16,6 @@ use lambda_idempotency::{
     keys::inspect::{self, AnySource, InspectError, Record, View},
 };
 use report::{File, Numbered, Report};
-use serde_json::Value;
 
 use crate::{
     failure::Failure,
@@ -65,7 +64,7 @@ impl Inspection {
     }
 
     fn report(self, arguments: &Arguments) -> Result<Report, Failure> {
-        let (mut files, mut changing, mut number) = (Vec::new(), Vec::new(), 0);
+        let (mut files, mut number) = (Vec::new(), 0);
         let events = arguments.events.iter().map(|path| (path, false));
         let others = arguments.against.iter().map(|path| (path, true));
         for (path, is_other) in events.chain(others) {
@@ -76,12 +75,9 @@ impl Inspection {
                 number += 1;
                 Numbered { number, record }
             });
-            let file = File { path: path.clone(), is_other, records: records.collect() };
-            changing.extend(self.changing(&event, &file));
-            files.push(file);
+            files.push(File { path: path.clone(), is_other, records: records.collect() });
         }
-        let mut warnings: Vec<String> = whole(&files).into_iter().collect();
-        warnings.extend(when_received_again(&changing));
+        let warnings = whole(&files).into_iter().collect();
         Ok(Report::new(files, warnings))
     }
 
@@ -119,18 +115,6 @@ impl Inspection {
         std::panic::set_hook(hook);
         found
     }
-
-    /// The records whose key changes when their queue delivers them again.
-    fn changing(&self, event: &str, file: &File) -> Vec<usize> {
-        let Some((before, after)) = of_messages(event) else { return Vec::new() };
-        let (Ok(before), Ok(after)) = (self.records(&before), self.records(&after)) else {
-            return Vec::new();
-        };
-        let key = |record: &Record| record.key.as_ref().map(|key| key.key.clone());
-        let pairs = file.records.iter().zip(before.iter().zip(&after));
-        let changing = pairs.filter(|(_, (before, after))| key(before) != key(after));
-        changing.map(|(record, _)| record.number).collect()
-    }
 }
 
 /// A warning about keys that are the whole payload or record.
@@ -146,38 +130,4 @@ fn whole(files: &[File]) -> Option<String> {
         "key expression: `@` is the whole {what}: whatever differs in it, such as the time at which \
          it was sent, makes it other work"
     ))
-}
-
-/// A warning about keys that change with each delivery.
-fn when_received_again(records: &[usize]) -> Option<String> {
-    let (first, more) = (records.first()?, records.len() - 1);
-    let who = if more == 0 { format!("#{first}") } else { format!("#{first} and {more} more") };
-    Some(format!(
-        "the key of {who} changes with each delivery, since `receiptHandle` or \
-         `attributes.ApproximateReceiveCount` is in it: the message would be processed each time"
-    ))
-}
-
-/// The event, and the event as SQS delivers it again: with another receipt handle and a higher receive count.
-/// `None` if the event has no messages of SQS.
-///
-/// A key must not depend on what changes. Both texts are written again, so that nothing else differs.
-pub(crate) fn of_messages(event: &str) -> Option<(String, String)> {
-    let before: Value = serde_json::from_str(event).ok()?;
-    let mut after = before.clone();
-    let records = match &mut after {
-        // A pipe delivers a bare list.
-        Value::Array(records) => records,
-        other => other.get_mut("Records")?.as_array_mut()?,
-    };
-    for record in records {
-        if let Some(handle) = record.get_mut("receiptHandle") {
-            *handle = Value::from("another receipt handle");
-        }
-        let count = record.get_mut("attributes");
-        if let Some(count) = count.and_then(|a| a.get_mut("ApproximateReceiveCount")) {
-            *count = Value::from("1000");
-        }
-    }
-    (before != after).then(|| (before.to_string(), after.to_string()))
 }

@@ -1,21 +1,15 @@
 //! Stores that are not in DynamoDB: which server is meant, and how it is reached.
 
-#[cfg(feature = "servers")]
-use std::io;
-use std::{future::ready, sync::Arc, time::Duration};
+use std::{future::ready, io, sync::Arc, time::Duration};
 
 use clap::Args;
-#[cfg(feature = "servers")]
-use lambda_idempotency_core::store::{StoreError, StoreErrorKind};
 use lambda_idempotency_core::{
     browse::Browse,
     clock::{Clock as _, SystemClock, Timestamp},
     settings::variable,
-    store::Store,
+    store::{Store, StoreError, StoreErrorKind},
 };
-#[cfg(feature = "servers")]
 use lambda_idempotency_postgres::PostgresStore;
-#[cfg(feature = "servers")]
 use lambda_idempotency_redis::RedisStore;
 
 use crate::failure::Failure;
@@ -61,14 +55,12 @@ impl<S: Store + Browse> BrowsableStore for S {}
 pub(crate) type Connected = (Arc<dyn BrowsableStore>, Timestamp);
 
 /// A server that keeps idempotency records.
-#[cfg_attr(not(feature = "servers"), expect(dead_code, reason = "only a connection needs all"))]
 pub(crate) struct Server {
     kind: Kind,
     url: String,
     password: Option<String>,
 }
 
-#[cfg_attr(not(feature = "servers"), expect(dead_code, reason = "only a connection needs all"))]
 enum Kind {
     Postgres { table: String },
     Redis { prefix: Option<String>, allow_eviction: bool },
@@ -148,24 +140,7 @@ pub(crate) fn refuse(store: &str, options: &[(&str, bool)]) -> Result<(), Failur
         .remedy("Leave it out, or name the store that you mean by --store."))
 }
 
-#[cfg(not(feature = "servers"))]
-impl Server {
-    pub(crate) fn connect(&self, _changes: bool) -> std::future::Ready<Result<Connected, Failure>> {
-        ready(Err(self.left_out()))
-    }
-
-    pub(crate) fn problems(&self) -> std::future::Ready<Result<Vec<String>, Failure>> {
-        ready(Err(self.left_out()))
-    }
-
-    fn left_out(&self) -> Failure {
-        let of = format!("`records` of {}", self.kind());
-        crate::failure::left_out(&of, "servers")
-    }
-}
-
 /// The error of a Redis that may evict, or that allows no `INFO`, with what to do at a terminal.
-#[cfg(feature = "servers")]
 fn insists(error: StoreError) -> Failure {
     match error.kind() {
         StoreErrorKind::Misconfigured => Failure::from(at_a_terminal(&error)),
@@ -176,7 +151,6 @@ fn insists(error: StoreError) -> Failure {
 }
 
 /// The store names the setting of a function.
-#[cfg(feature = "servers")]
 fn at_a_terminal(error: &StoreError) -> String {
     error.to_string().replace("`RedisStoreBuilder::allow_eviction`", "--allow-eviction")
 }
@@ -205,7 +179,6 @@ impl Server {
     }
 }
 
-#[cfg(feature = "servers")]
 impl Server {
     /// The store, and the time by the server's clock. Before something is changed, the server is checked; to read, it need
     /// not be one that a function could use.

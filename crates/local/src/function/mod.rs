@@ -13,6 +13,6 @@ pub use invocation::{AtOnce, Invocation, InvocationResult};
 pub(crate) use output::OnOutput;
 pub use output::OutputLine;
 pub use pool::InFlight;
-pub(crate) use pool::{Pool, new_id};
+pub(crate) use pool::Pool;
 pub use process::Signal;
 pub use record_line::{EffectLine, Outcome, RecordLine};

@@ -1,7 +1,6 @@
 //! The sandboxes: a limited number of processes, each with one event at a time.
 
 use std::collections::BTreeMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -233,18 +232,4 @@ fn not_started(
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A new id in the shape of a UUID. It has to be unique, but not secret.
-pub(crate) fn new_id() -> String {
-    let random = || RandomState::new().hash_one(std::time::Instant::now());
-    let (high, low) = (random(), random());
-    format!(
-        "{:08x}-{:04x}-4{:03x}-a{:03x}-{:012x}",
-        high >> 32,
-        (high >> 16) & 0xffff,
-        high & 0xfff,
-        (low >> 48) & 0xfff,
-        low & 0xffff_ffff_ffff
-    )
 }

@@ -1,6 +1,6 @@
 //! Delivers events as their sources do, until each record is done, dead-lettered or lost.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
@@ -11,6 +11,14 @@ use crate::error::Error;
 use crate::source::{
     AsyncEvents, DeliveryReport, Event, Poller, Queue, Shards, Source, parse_event, report,
 };
+
+/// How long a client of HTTP waits before each further attempt.
+const HTTP_RETRY_DELAYS: [Duration; 4] = [
+    Duration::from_millis(200),
+    Duration::from_millis(400),
+    Duration::from_millis(800),
+    Duration::from_millis(1600),
+];
 
 impl Local {
     /// Delivers an event as its source would, until each of its records is done, dead-lettered or lost.
@@ -49,8 +57,8 @@ impl Local {
                 let mut events = AsyncEvents::new(
                     source,
                     match source {
-                        Source::Direct => Vec::new(),
-                        Source::Http => self.http_retry_delays.clone(),
+                        Source::Invoke => Vec::new(),
+                        Source::Http => HTTP_RETRY_DELAYS.into(),
                         _ => self.retry_delays.clone(),
                     },
                 );
@@ -104,7 +112,7 @@ impl Local {
             tokio::select! {
                 Some((batch, invocation)) = running.next() => {
                     let invocation = invocation?;
-                    let dispositions = poller.settle(&batch, &invocation.result, Instant::now());
+                    let dispositions = poller.dispose(&batch, &invocation.result, Instant::now());
                     let delivered = batch.records().zip(dispositions);
                     let delivered = delivered.map(|((id, count), then)| (id.map(str::to_owned), count, then));
                     let invocation = report(source, delivered.collect(), invocation);
