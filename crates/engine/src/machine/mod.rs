@@ -30,7 +30,7 @@
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
 //! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 //! | *Parts, which own their state* | |
-//! | Which phase has the batch? What is looked at, claimed and started now? | `schedule` |
+//! | Which phase has the batch? What may be looked at, claimed and started now? | `schedule`; `launch` begins it |
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
@@ -44,6 +44,7 @@ mod claim;
 mod claims;
 mod handlers;
 mod io;
+mod launch;
 mod lease;
 mod messages;
 mod optimistic;
