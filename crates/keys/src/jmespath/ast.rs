@@ -1,6 +1,6 @@
 //! A parsed expression.
 
-use super::{functions::Encoding, text::Text};
+use super::text::Text;
 
 #[derive(Clone)]
 pub(crate) enum Node {
@@ -23,6 +23,16 @@ pub(crate) enum Node {
         /// The position of the call in the expression, in characters.
         offset: usize,
     },
+}
+
+/// The encoding that a function decodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Json,
+    Base64,
+    Base64Gzip,
+    /// `application/x-www-form-urlencoded`, one text of it.
+    Url,
 }
 
 /// The shape of a value, as far as the expression alone tells it.

@@ -15,6 +15,7 @@ use base64::{
 use flate2::{bufread::GzDecoder, read::MultiGzDecoder};
 
 use super::{
+    ast::Encoding,
     defects::{Collision, Collisions},
     read::{is_beyond_us, read, read_wanted},
     text::Text,
@@ -22,16 +23,6 @@ use super::{
     value::{Value, Variant},
     wanted::Wanted,
 };
-
-/// The encoding that a function decodes.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Encoding {
-    Json,
-    Base64,
-    Base64Gzip,
-    /// `application/x-www-form-urlencoded`, one text of it.
-    Url,
-}
 
 impl Encoding {
     const ALL: [Self; 4] = [Self::Json, Self::Base64, Self::Base64Gzip, Self::Url];

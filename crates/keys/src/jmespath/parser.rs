@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use super::{
-    ast::{Known, Node},
-    functions::Encoding,
+    ast::{Encoding, Known, Node},
     text::Text,
     tokens::{Cursor, Mistake, PROJECTION, PROJECTION_STOP, Token, left_out, tokens},
     value::Variant,

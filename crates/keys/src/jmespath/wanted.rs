@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{ast::Node, functions::Encoding};
+use super::ast::{Encoding, Node};
 
 /// The part of a value that is read.
 #[derive(Clone, Debug, PartialEq, Eq)]
