@@ -239,6 +239,27 @@ async fn a_commit_in_doubt_whose_record_was_deleted_is_not_committed_anew() {
     assert_eq!(world.effects("a"), 1);
 }
 
+/// The delivery is not acknowledged when the record is deleted, so the next one would find a new key as well. DynamoDB recognises
+/// the request.
+#[tokio::test]
+async fn deleting_the_record_of_a_commit_in_doubt_makes_its_key_new_once() {
+    for mode in [Mode::Optimistic, Mode::Transactional] {
+        let mut world = world();
+        world.policy.mode = mode;
+        world.store.inject(Fault::lose_answer().for_writes(commits()));
+        let deletes = async {
+            world.clock.sleep(SECOND / 20).await;
+            assert_eq!((world.commits().len(), world.effects("a")), (1, 1), "applied");
+            world.store.inner().sweep(Timestamp::from_secs(9_000_000));
+        };
+        let invocation = world.invoke(vec![collecting("a")]);
+        world.clock.drive(futures_util::future::join(invocation, deletes)).await;
+        world.deliver(vec![collecting("a").receives(2)]).await;
+        assert_eq!(world.effects("a"), 2, "{mode:?}");
+        assert_eq!(world.deliver(vec![collecting("a").receives(3)]).await, ["replayed"]);
+    }
+}
+
 /// A clock that is a millisecond later each time that it is read.
 struct Ticking(ManualClock);
 
