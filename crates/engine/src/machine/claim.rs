@@ -11,7 +11,7 @@ use super::{
     messages::publish,
     outcome::answer,
     record::{Handling, Stage, Wait},
-    rule::{Decision, Effect, Next, RecordView},
+    rule::{ClaimToken, Decision, Effect, Next, RecordView},
     schedule::pause,
     settle::{failed, undo},
 };
@@ -20,10 +20,9 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
     outcome::{Completion, NotStarted, Outcome},
-    record::{EntropyError, IdempotencyRecord, Json, Owner, Provenance},
+    record::{EntropyError, IdempotencyRecord, Json, Owner},
     store::{StoreError, StoreErrorKind},
 };
-use lambda_idempotency_keys::Key;
 
 /// The record is the first of its key and its group: it is looked at, claimed or started, unless its outcome needs none of
 /// them.
@@ -155,14 +154,13 @@ pub(super) fn without_token(error: &EntropyError) -> Claimed {
     Claimed::Unavailable(StoreError::new(StoreErrorKind::Unavailable, error.to_string()))
 }
 
-/// Asks the store for the key, with this token. Handlers take `pace`.
-pub(super) fn ask(
-    view: &RecordView<'_, '_>,
-    key: Key,
-    (owner, provenance): (Owner, Option<Provenance>),
-    begins: Begins,
-    pace: Duration,
-) -> Next {
+/// Asks the store for the key, with this token: for a look, or for a claim.
+pub(super) fn ask(view: &RecordView<'_, '_>, token: ClaimToken, looks: bool) -> Next {
+    let ClaimToken { owner, provenance, pace, seen } = token;
+    let Some(key) = view.record.key().cloned() else {
+        return Next::End(Outcome::Returned(NotStarted::Deadline));
+    };
+    let begins = if looks { Begins::Look } else { Begins::Write(seen) };
     let now = view.now;
     let losses = if view.has_turn { view.record.losses() } else { 0 };
     // A claim is useless if its lease has ended when it is granted.

@@ -11,7 +11,8 @@ use super::{
     lease::KeptLease,
     messages::overtaken_by,
     outcome::{answer, done},
-    rule::{Decision, Effect, Next, RecordView},
+    record::Stage,
+    rule::{Decision, DropReason, Effect, Next, RecordView},
     settle::{failed, not_started, settle, settle_with, settlement_of},
 };
 use crate::delivery::Returned;
@@ -93,12 +94,25 @@ fn through_unprotected(view: &RecordView<'_, '_>, result: Result<Returned, Failu
     }
 }
 
-/// The handler was dropped; `since` is when it was called, if it was. Its effect may still happen, so its key is not released: it
+/// The handler was dropped for this reason; `since` is when it was called, if it was.
+pub(super) fn dropped(
+    view: &RecordView<'_, '_>,
+    why: DropReason,
+    since: Option<Timestamp>,
+) -> Decision {
+    let next = match (why, since) {
+        (DropReason::Lost(by, found), since) => lost(view, by, found, since.is_some()),
+        (DropReason::Deadline, None) => not_started(view, NotStarted::Deadline),
+        (DropReason::Lapsed, None) => not_started(view, NotStarted::Lease),
+        (DropReason::Deadline, Some(_)) => stopped(view),
+        (DropReason::Lapsed, Some(_)) => lapsed(view),
+    };
+    next.with(Effect::Ran(since))
+}
+
+/// The time for handlers is over. The effect of a dropped handler may still happen, so its key is not released: it
 /// stays held until the lease ends, and the record says that the process lived; or the key fails permanently.
-pub(super) fn stopped(view: &RecordView<'_, '_>, since: Option<Timestamp>) -> Next {
-    if since.is_none() {
-        return not_started(view, NotStarted::Deadline);
-    }
+fn stopped(view: &RecordView<'_, '_>) -> Next {
     // A timeout is permanent only where that is recorded.
     let policy = view.setting.policy;
     let permanent = policy.on_timeout.fails_permanently() && policy.mode.keeps_completions();
@@ -133,7 +147,10 @@ pub(super) fn renewed(
                 Settled::Again { .. } => {
                     Next::Stay.with(Effect::RenewAgain(kept, found.map(Box::new)))
                 }
-                Settled::Overtaken(by) => Next::Lost(Box::new((by, found))).into(),
+                Settled::Overtaken(by) if view.record.stage() == Stage::Running => {
+                    Next::Drop(DropReason::Lost(by, found.map(Box::new))).into()
+                }
+                Settled::Overtaken(by) => lost(view, by, found.map(Box::new), false).into(),
             }
         }
         // It is tried again until the lease has ended; then the handler is stopped.
@@ -149,23 +166,21 @@ pub(super) fn renewed(
 /// The lease of a running handler was not renewed in time: it is stopped. Another worker may have claimed
 /// the key. If none has, the record says that this worker stopped the handler: else its next claim
 /// would take that for a loss, as if the process had died.
-pub(super) fn lapsed(view: &RecordView<'_, '_>, since: Option<Timestamp>) -> Next {
-    if since.is_none() {
-        return not_started(view, NotStarted::Lease);
-    }
+fn lapsed(view: &RecordView<'_, '_>) -> Next {
     match view.record.held().cloned() {
         Some(held) => settle(view, held, Settlement::LeaveStanding, Outcome::Fenced),
         None => Next::End(Outcome::Fenced),
     }
 }
 
-/// The lease is lost: a running handler was dropped, which was called at `since`, and a waiting record does not start.
-pub(super) fn lost(
+/// The lease is lost: a handler that ran was dropped, and another record does not start.
+fn lost(
     view: &RecordView<'_, '_>,
-    (by, found): (Finding, Option<IdempotencyRecord>),
-    since: Option<Timestamp>,
+    by: Finding,
+    found: Option<Box<IdempotencyRecord>>,
+    running: bool,
 ) -> Next {
-    let running = since.is_some();
+    let found = found.map(|found| *found);
     let completion = found.as_ref().and_then(Completion::of);
     let outcome = match by {
         Finding::Completed(result) | Finding::Unsent(result) if running => {

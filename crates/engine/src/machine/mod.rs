@@ -10,11 +10,11 @@
 //!
 //! # How it works
 //!
-//! Each record is a state machine of its own: it is in an `record::Stage`, and what happens to it is a
+//! Each record is a state machine of its own: it is in a `record::Stage`, and what happens to it is a
 //! `rule::RecordEvent`. `table` says which rule handles which event in which stage. A rule is a function of one record
-//! (a `rule::Step`) that returns what becomes of it (a `rule::Next`); it sees neither the machine nor other
+//! (a `rule::RecordView`) that returns what becomes of it (a `rule::Decision`); it sees neither the machine nor other
 //! records. The loop of the table enters the stage, and continues with what follows for others until nothing is left.
-//! The stage says in which list a record is, and only `lists` changes either.
+//! The stage says in which list a record is, and only the table changes either.
 //!
 //! | question | file |
 //! |---|---|

@@ -28,8 +28,13 @@ use lambda_idempotency_keys::Key;
 pub(super) enum RecordEvent {
     /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
     Begin { looks: bool },
-    /// It is looked at or claimed now.
+    /// Its outcome was known before it could begin.
+    Preset(Outcome),
+    /// It is looked at or claimed now. The host is asked whether the answer is known, which makes it [`Claimed`](Self::Claimed),
+    /// or for a token.
     Turn,
+    /// The store is asked for its key with this token.
+    Token(ClaimToken),
     /// Its wait for a busy key is over.
     Woken,
     /// Its look or its claim was answered.
@@ -46,10 +51,14 @@ pub(super) enum RecordEvent {
     Lapsed,
     /// The time for handlers is over.
     Stop,
+    /// Its handler was dropped; and when it was called, if it was.
+    Dropped(DropReason, Option<Timestamp>),
     /// Its settlement was answered, which writes this; without a verdict, as most are, it is written.
     Settled { settling: Box<Settling>, written: Written, verdict: Option<Box<Verdict>> },
     /// The sender has answered.
     Sent(Outbox, Result<(), SendError>),
+    /// Its messages are sent, which are stored in this completion; then it has this outcome.
+    AllSent(Arc<Held>, Outcome),
     /// It is not started any more.
     Close(NotStarted),
     /// The response is due, and its claim has no answer.
@@ -58,7 +67,29 @@ pub(super) enum RecordEvent {
     Unsettled(Box<Settling>),
 }
 
+/// What a claim needs of the host.
+pub(super) struct ClaimToken {
+    pub(super) owner: Owner,
+    pub(super) provenance: Option<Provenance>,
+    /// How long handlers take.
+    pub(super) pace: Duration,
+    /// The record that was found under its key, which the claim replaces.
+    pub(super) seen: Option<Box<IdempotencyRecord>>,
+}
+
+/// Why a running handler is dropped.
+#[cfg_attr(test, derive(Debug))]
+pub(super) enum DropReason {
+    /// The time for handlers is over.
+    Deadline,
+    /// Its lease was not renewed in time.
+    Lapsed,
+    /// Its lease is lost: this was found instead.
+    Lost(Finding, Option<Box<IdempotencyRecord>>),
+}
+
 /// The next stage of a record. The machine enters the stage, and moves the record from list to list.
+#[cfg_attr(test, derive(Debug))]
 pub(super) enum Next {
     /// It stays in its stage.
     Stay,
@@ -70,13 +101,13 @@ pub(super) enum Next {
     Claim(WantedKey),
     /// Its handler is called.
     Start,
-    /// Its lease is lost: this was found instead. If its handler runs, that is stopped first.
-    Lost(Box<(Finding, Option<IdempotencyRecord>)>),
+    /// Its running handler is dropped. What follows is a row of its own.
+    Drop(DropReason),
     /// Its claim is settled.
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
-    /// Its messages were sent, which is marked in its completion; then it has this outcome.
+    /// Its messages are sent, which are stored in this completion; then it has this outcome. What follows is a row of its own.
     Mark(Arc<Held>, Outcome),
     /// It has this outcome.
     End(Outcome),
@@ -85,6 +116,7 @@ pub(super) enum Next {
 }
 
 /// A consequence of a rule beside the next stage.
+#[cfg_attr(test, derive(Debug))]
 pub(super) enum Effect {
     /// Its key is held.
     Granted(Arc<Held>),

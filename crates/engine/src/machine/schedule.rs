@@ -297,7 +297,7 @@ mod tests {
         *,
     };
 
-    /// Finding to an invocation of 30 s, for two handlers at once.
+    /// In an invocation of 30 s, for two handlers at once.
     fn starts() -> Starts {
         Starts::new(TimeBudget::new(START, after(30_000)), 2, 0)
     }

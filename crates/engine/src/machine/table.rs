@@ -4,14 +4,12 @@
 //! decides for others: its copies are answered, its group stops if it is returned, and the records that are next begin.
 
 use super::{
-    Machine, Present, claim,
-    claims::Begins,
-    handlers,
+    Machine, Present, claim, handlers,
     io::{Action, Carried, RecordOutcome},
     messages, optimistic,
     outcome::shared,
     record::{BatchRecord, Stage},
-    rule::{Decision, Effect, Next, RecordEvent, RecordView},
+    rule::{ClaimToken, Decision, DropReason, Effect, Next, RecordEvent, RecordView},
     settle,
 };
 use lambda_idempotency_core::{
@@ -30,23 +28,37 @@ pub(super) struct FollowUps {
     pub(super) candidates: Vec<usize>,
 }
 
-/// What follows from an event in a stage without a question to the host.
+/// The row of the table for an event in a stage: what follows, without a question to the host.
 fn follow(view: &RecordView<'_, '_>, stage: Stage, event: RecordEvent) -> Decision {
     let next = match (stage, event) {
-        (Stage::Claiming, RecordEvent::Claimed(claimed)) => return claim::claimed(view, claimed),
+        (Stage::Queued, RecordEvent::Begin { looks }) => claim::begin(view, looks),
+        (Stage::Queued, RecordEvent::Preset(outcome)) => Next::End(outcome),
+        (Stage::ToLook, RecordEvent::Token(token)) => claim::ask(view, token, true),
+        (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Token(token)) => {
+            claim::ask(view, token, false)
+        }
+        (
+            Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected | Stage::Claiming,
+            RecordEvent::Claimed(claimed),
+        ) => return claim::claimed(view, claimed),
         (Stage::Claiming, RecordEvent::Unanswered) => claim::unanswered(),
         (Stage::Waiting(_), RecordEvent::Woken) => Next::To(Stage::ToLook),
         (Stage::Ready, RecordEvent::Start) => Next::Start,
+        (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(view, NotStarted::Lease),
+        (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
+            return handlers::renewed(view, kept, record, *verdict);
+        }
         (Stage::Running, RecordEvent::Ended(ended, since)) => {
             return handlers::ended(view, ended, since);
         }
         (Stage::Running, RecordEvent::Steps(steps)) => {
             return Next::Stay.with(Effect::Steps(steps));
         }
-        (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
-            return handlers::renewed(view, kept, record, *verdict);
+        (Stage::Running, RecordEvent::Lapsed) => Next::Drop(DropReason::Lapsed),
+        (Stage::Running, RecordEvent::Stop) => Next::Drop(DropReason::Deadline),
+        (Stage::Running, RecordEvent::Dropped(why, since)) => {
+            return handlers::dropped(view, why, since);
         }
-        (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(view, NotStarted::Lease),
         (Stage::Settling, RecordEvent::Settled { settling, written, verdict }) => {
             match verdict.map_or(Verdict::Written, |verdict| *verdict) {
                 Verdict::Found(found) if settling.assumed.is_some() => {
@@ -59,6 +71,9 @@ fn follow(view: &RecordView<'_, '_>, stage: Stage, event: RecordEvent) -> Decisi
             settle::give_up(view, settling, settle::too_late())
         }
         (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
+        (_, RecordEvent::AllSent(stored, outcome)) => {
+            settle::settle(view, stored, Settlement::MarkSent, outcome)
+        }
         (stage, RecordEvent::Close(why)) => match stage {
             Stage::Queued | Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected => {
                 Next::End(Outcome::Returned(why))
@@ -124,66 +139,54 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What becomes of a record to which this happens.
+    /// What becomes of a record to which this happens. The host is asked what the rows of the table have to know.
     fn decide(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Decision {
         let (now, stage) = (present.now, self.records.of(at).stage());
-        let mut decision = match (stage, event) {
-            (Stage::Queued, RecordEvent::Begin { looks }) if self.order.may_go(at) => {
+        let event = match (stage, event) {
+            (Stage::Queued, RecordEvent::Begin { .. }) if !self.order.may_go(at) => {
+                return Next::Stay.into();
+            }
+            (Stage::Queued, RecordEvent::Begin { looks }) => {
                 match self.records.at(at).take_preset() {
-                    Some(known) => Next::End(known).into(),
-                    None => {
-                        let looks = looks && self.starts.has_room_for_looks();
-                        claim::begin(&self.view(at, now), looks).into()
-                    }
+                    Some(outcome) => RecordEvent::Preset(outcome),
+                    None => RecordEvent::Begin { looks: looks && self.starts.has_room_for_looks() },
                 }
             }
-            (Stage::ToLook, RecordEvent::Turn) => self.turn(at, true, present),
-            (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Turn) => {
-                self.turn(at, false, present)
-            }
-            (Stage::Running, RecordEvent::Stop) => {
-                let since = present.host.stop(at);
-                handlers::stopped(&self.view(at, now), since).with(Effect::Ran(since))
-            }
-            (Stage::Running, RecordEvent::Lapsed) => {
-                let since = present.host.stop(at);
-                handlers::lapsed(&self.view(at, now), since).with(Effect::Ran(since))
-            }
-            (stage, event) => follow(&self.view(at, now), stage, event),
+            (
+                Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected,
+                RecordEvent::Turn,
+            ) => self.turn(at, present),
+            (_, event) => event,
         };
-        if let Next::Lost(lost) = decision.next {
-            let is_running = stage == Stage::Running;
-            let since = if is_running { present.host.stop(at) } else { None };
-            decision = handlers::lost(&self.view(at, now), *lost, since).with(Effect::Ran(since));
+        let mut decision = follow(&self.view(at, now), stage, event);
+        if let Next::Drop(why) = decision.next {
+            let event = RecordEvent::Dropped(why, present.host.stop(at));
+            decision = follow(&self.view(at, now), stage, event);
         }
         if let Next::Mark(stored, outcome) = decision.next {
-            let view = self.view(at, now);
-            decision.next = settle::settle(&view, stored, Settlement::MarkSent, outcome);
+            let event = RecordEvent::AllSent(stored, outcome);
+            decision.next = follow(&self.view(at, now), stage, event).next;
         }
         decision
     }
 
     /// A record has its turn to be looked at or claimed. As far as this process knows the answer, the store is not asked.
-    fn turn(&mut self, at: usize, looks: bool, present: &mut Present<'_>) -> Decision {
+    fn turn(&mut self, at: usize, present: &mut Present<'_>) -> RecordEvent {
         let (now, host) = (present.now, &mut *present.host);
         let view = self.view(at, now);
-        let Some(key) = view.record.key().cloned() else {
-            return Next::End(Outcome::Returned(NotStarted::Deadline)).into();
-        };
-        let known = host.known(&key, now);
+        let known = view.record.key().and_then(|key| host.known(key, now));
         if let Some(known) = known.and_then(|record| claim::known(&view, &record)) {
-            return claim::claimed(&view, known);
+            return RecordEvent::Claimed(known);
         }
-        let owner = match host.owner() {
-            Ok(owner) => owner,
-            Err(error) => return claim::claimed(&view, claim::without_token(&error)),
-        };
-        let (by, pace) = ((owner, host.provenance(at, now)), host.pace());
-        let begins = match looks {
-            true => Begins::Look,
-            false => Begins::Write(self.records.at(at).take_seen()),
-        };
-        claim::ask(&self.view(at, now), key, by, begins, pace).into()
+        match host.owner() {
+            Ok(owner) => RecordEvent::Token(ClaimToken {
+                owner,
+                provenance: host.provenance(at, now),
+                pace: host.pace(),
+                seen: self.records.at(at).take_seen(),
+            }),
+            Err(error) => RecordEvent::Claimed(claim::without_token(&error)),
+        }
     }
 
     /// Carries out an effect of a rule.
@@ -267,7 +270,7 @@ impl<'a> Machine<'a> {
                 self.end(at, outcome, work, present);
             }
             // The table has decided what becomes of it.
-            Next::Lost(_) | Next::Mark(..) => {}
+            Next::Drop(_) | Next::Mark(..) => {}
         }
     }
 }
@@ -376,3 +379,7 @@ fn record_outcome(at: usize, entry: &mut BatchRecord<'_>, outcome: Outcome) -> R
         held: entry.held().cloned(),
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;
