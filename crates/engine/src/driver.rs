@@ -201,12 +201,12 @@ impl<'a> Driver<'a> {
     /// Reports an outcome to the observers. If one panics, the record has its outcome all the same.
     fn report(&mut self, ended: RecordOutcome) {
         if let Some((record, key)) = self.surroundings.record(ended.at) {
-            let mut report = Report::new(self.end.operation, record, key, ended.outcome());
+            let mut report = Report::new(self.end.operation, record, key, &ended.outcome);
             let (started, returned) = self.surroundings.times(ended.at);
             report.waited = started.map(|started| started.since(self.begun));
             report.ran_for = ended.ran_for;
             report.settled_in = returned.map(|returned| self.now().since(returned));
-            report.unrecorded = ended.unrecorded();
+            report.unrecorded = ended.unrecorded.as_deref().map(|error| &error.0);
             if let Some(held) = &ended.held {
                 report.failed_attempts = held.failed_attempts();
                 report.lost_attempts = held.lost_attempts();
@@ -214,9 +214,9 @@ impl<'a> Driver<'a> {
             self.parts.observers.report(&report);
         }
         if self.end.records > 1 {
-            *self.outcomes.entry(ended.outcome().label()).or_default() += 1;
+            *self.outcomes.entry(ended.outcome.label()).or_default() += 1;
         }
-        self.surroundings.set_outcome(ended.at, ended.into_outcome());
+        self.surroundings.set_outcome(ended.at, ended.outcome.0);
     }
 
     /// The next event: answers of the store first, then handlers.

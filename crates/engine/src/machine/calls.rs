@@ -39,9 +39,10 @@ impl CallIds {
     }
 }
 
-/// The calls of one kind that have no answer yet.
+/// The members of the calls of one kind: those that wait for their call, and those whose call has no answer yet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Calls<M> {
+    pub(super) waiting: Vec<M>,
     sent: Vec<SentCall<M>>,
 }
 
@@ -64,11 +65,19 @@ pub(super) struct Answered<M> {
 
 impl<M> Default for Calls<M> {
     fn default() -> Self {
-        Self { sent: Vec::new() }
+        Self { waiting: Vec::new(), sent: Vec::new() }
     }
 }
 
 impl<M> Calls<M> {
+    /// Takes the members that are due, of those that wait.
+    pub(super) fn take(&mut self, is_due: impl Fn(&M) -> bool) -> Vec<M> {
+        match self.waiting.iter().all(&is_due) {
+            true => std::mem::take(&mut self.waiting),
+            false => self.waiting.extract_if(.., |member| is_due(member)).collect(),
+        }
+    }
+
     /// Adds a call that is sent now.
     pub(super) fn add(
         &mut self,
@@ -101,17 +110,25 @@ impl<M> Calls<M> {
         last.map_or(due, |last| due.max(last.free_from))
     }
 
+    /// Whether none waits, and none is on its way.
     pub(super) const fn is_empty(&self) -> bool {
-        self.sent.is_empty()
+        self.waiting.is_empty() && self.sent.is_empty()
     }
 
+    /// The members of calls that are on their way.
     pub(super) fn members(&self) -> impl Iterator<Item = &M> {
         self.sent.iter().flat_map(|sent| &sent.members)
     }
 
-    /// Forgets all calls.
-    pub(super) fn abandon(&mut self) -> impl Iterator<Item = M> + use<M> {
-        std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members)
+    /// All members: those that wait come first.
+    pub(super) fn all(&self) -> impl Iterator<Item = &M> {
+        self.waiting.iter().chain(self.members())
+    }
+
+    /// Gives up all members: those that are on their way come first.
+    pub(super) fn abandon(&mut self) -> Vec<M> {
+        let sent = std::mem::take(&mut self.sent).into_iter().flat_map(|sent| sent.members);
+        sent.chain(std::mem::take(&mut self.waiting)).collect()
     }
 }
 
@@ -164,7 +181,9 @@ mod tests {
         assert!(calls.answered(CallId(7), at(1_100)).is_some());
         assert!(calls.is_empty() && calls.answered(CallId(7), at(1_100)).is_none());
         sent(&mut calls, 2_000);
-        assert_eq!(calls.abandon().collect::<Vec<_>>(), ["a"]);
+        calls.waiting.push("b");
+        assert!(calls.all().eq([&"b", &"a"]));
+        assert_eq!(calls.abandon(), ["a", "b"]);
         assert!(calls.is_empty());
     }
 

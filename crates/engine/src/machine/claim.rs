@@ -20,7 +20,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     failure::Failure,
     outcome::{Completion, NotStarted, Outcome},
-    record::{EntropyError, IdempotencyRecord, Json, Owner},
+    record::{EntropyError, IdempotencyRecord, Owner},
     store::{StoreError, StoreErrorKind},
 };
 
@@ -47,7 +47,7 @@ pub(super) fn claimed(view: &RecordView<'_, '_>, claimed: Claimed) -> Decision {
             } else {
                 Next::To(Stage::Ready)
             };
-            return next.with(Effect::Granted(held));
+            return next.with(Effect::Granted(held, None));
         }
         Claimed::Assumed { held, guard } => {
             let next = match view.is_closed {
@@ -55,30 +55,26 @@ pub(super) fn claimed(view: &RecordView<'_, '_>, claimed: Claimed) -> Decision {
                 true => Next::End(Outcome::Returned(NotStarted::Deadline)),
                 false => Next::To(Stage::Ready),
             };
-            return next.with(Effect::Assumed { held, guard });
+            return next.with(Effect::Granted(held, Some(guard)));
         }
         Claimed::Unsent(stored) => {
             let (result, completion) =
                 (stored.record.result.clone(), Completion::of(&stored.record));
-            let outcome = replayed(view, result, completion);
-            publish(view, stored, outcome)
+            publish(view, stored, Outcome::Replayed { result, completion })
         }
         Claimed::Found(Finding::Held { until }, _) => {
             return busy(view, until).with(Effect::MetBusy);
         }
-        Claimed::Found(Finding::Completed(result), completion) => {
-            Next::End(replayed(view, result, completion))
-        }
-        Claimed::Found(finding, completion) => {
-            Next::End(answer(finding, completion, |theirs| view.foreign(theirs)))
-        }
+        Claimed::Found(finding, completion) => Next::End(answer(view, finding, completion)),
         Claimed::Free { .. } | Claimed::Unseen | Claimed::Suspect { .. } if view.is_closed => {
             Next::End(Outcome::Returned(NotStarted::Deadline))
         }
-        Claimed::Free { seen } => return Next::To(Stage::ToClaim).with(Effect::Free(seen)),
+        Claimed::Free { seen } => {
+            return Next::To(Stage::ToClaim).with(Effect::Looked { losses: 0, seen });
+        }
         Claimed::Unseen => Next::To(Stage::Unseen),
         Claimed::Suspect { losses, seen } => {
-            return Next::Suspect(losses).with(Effect::Suspected(losses, seen));
+            return Next::To(Stage::Suspected).with(Effect::Looked { losses, seen });
         }
         Claimed::Unavailable(error) => {
             let held_up = view.has_turn.then_some(Effect::HeldUp);
@@ -89,16 +85,6 @@ pub(super) fn claimed(view: &RecordView<'_, '_>, claimed: Claimed) -> Decision {
         }
     };
     next.into()
-}
-
-/// The answer from a completion: without its result, once that is not given any more.
-fn replayed(
-    view: &RecordView<'_, '_>,
-    result: Option<Json>,
-    completion: Option<Completion>,
-) -> Outcome {
-    let result = result.filter(|_| view.setting.policy.gives_result_of(completion, view.now));
-    Outcome::Replayed { result, completion }
 }
 
 /// Whether the key has lost so many workers in a row that its handler is not called again. A mutex keeps no

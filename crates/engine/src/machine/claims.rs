@@ -11,7 +11,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     calls::{CallId, Calls},
-    io::Carried,
+    io::{Action, Carried},
 };
 use lambda_idempotency_core::{
     admission::{Claim, Finding, Held, Settlement, admit},
@@ -112,54 +112,46 @@ impl ClaimAnswer {
     }
 }
 
-/// A call of the store that claiming needs.
-pub(super) enum Request {
-    Read(Vec<Key>),
-    Write(Vec<Write>),
-}
-
 /// The claims that are not answered yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Claims {
-    to_send: Vec<PendingClaim>,
     calls: Calls<PendingClaim>,
-    open: usize,
 }
 
 impl Claims {
     /// How many claims have no answer yet.
-    pub(super) const fn open(&self) -> usize {
-        self.open
+    pub(super) fn open(&self) -> usize {
+        self.calls.all().count()
     }
 
     /// Whether one has no answer yet whose first call is not over: others may wait for that call.
     pub(super) fn are_new(&self) -> bool {
-        let mut all = self.to_send.iter().chain(self.calls.members());
-        all.any(|pending| !pending.is_slow && !matches!(pending.phase, ClaimPhase::Undo(_)))
+        self.calls
+            .all()
+            .any(|pending| !pending.is_slow && !matches!(pending.phase, ClaimPhase::Undo(_)))
     }
 
     /// Whether one has no answer yet that may still be granted.
     pub(super) fn are_wanted(&self) -> bool {
-        self.open > self.undone().count()
+        self.open() > self.undone().count()
     }
 
     /// The records whose claims are only undone: they are returned after that.
     pub(super) fn undone(&self) -> impl Iterator<Item = usize> {
-        let all = self.to_send.iter().chain(self.calls.members());
-        let undone = all.filter(|pending| matches!(pending.phase, ClaimPhase::Undo(_)));
+        let undone =
+            self.calls.all().filter(|pending| matches!(pending.phase, ClaimPhase::Undo(_)));
         undone.map(|pending| pending.wanted.at)
     }
 
     /// Makes room for this many claims at once, if there is none.
     pub(super) fn reserve(&mut self, claims: usize) {
-        if self.to_send.capacity() == 0 {
-            self.to_send.reserve_exact(claims);
+        if self.calls.waiting.capacity() == 0 {
+            self.calls.waiting.reserve_exact(claims);
         }
     }
 
     pub(super) fn add(&mut self, wanted: WantedKey) {
-        self.to_send.push(PendingClaim::new(wanted));
-        self.open += 1;
+        self.calls.waiting.push(PendingClaim::new(wanted));
     }
 
     /// The next call to make, with its deadline. Claims that need no call are answered into `answers`. A
@@ -172,9 +164,9 @@ impl Claims {
         (lease_until, last): (Timestamp, Timestamp),
         is_only: bool,
         answers: &mut Vec<ClaimAnswer>,
-    ) -> Option<(Request, Timestamp)> {
-        while let Some(kind) = self.to_send.first().map(PendingClaim::kind) {
-            let mut members = self.take(kind);
+    ) -> Option<Action> {
+        while let Some(kind) = self.calls.waiting.first().map(PendingClaim::kind) {
+            let mut members = self.calls.take(|pending| pending.kind() == kind);
             let until = members.iter().map(|member| member.wanted.until).min()?;
             let early = FIRST_CLAIM_CALL.min(until.since(now) / 2);
             let is_write = kind.0 == 1;
@@ -182,90 +174,38 @@ impl Claims {
             let first = first.min(lease_until.since(now) / 6);
             // Half of the lease is left when the claim is granted. Until then it goes with a later lease again.
             let slow = until.min(now.plus(lease_until.since(now) / 2));
-            let deadline = if kind.1 { slow } else { now.plus(first) };
-            let (request, deadline) = match kind.0 {
+            let deadline = match kind {
+                (2, _) => last,
+                (_, true) => slow,
+                (_, false) => now.plus(first),
+            };
+            let action = match kind.0 {
                 0 => {
                     let keys = members.iter().map(|member| member.wanted.key.clone()).collect();
-                    (Request::Read(keys), deadline)
+                    Action::Read { call, keys, deadline }
                 }
                 1 => {
                     let mut writes = Vec::with_capacity(members.len());
                     members.retain_mut(|member| {
-                        let write = self.write(member, now, lease_until, answers);
+                        let write = member.write(now, lease_until, answers);
                         let goes = write.is_some();
                         writes.extend(write);
                         goes
                     });
-                    (Request::Write(writes), deadline)
+                    Action::Write { call, writes, deadline }
                 }
                 _ => {
                     let writes = members.iter().filter_map(|member| member.undo(now)).collect();
-                    (Request::Write(writes), last)
+                    Action::Write { call, writes, deadline }
                 }
             };
             if members.is_empty() {
                 continue;
             }
             self.calls.add(call, members, now, deadline, Duration::ZERO);
-            return Some((request, deadline));
+            return Some(action);
         }
         None
-    }
-
-    fn take(&mut self, kind: (u8, bool)) -> Vec<PendingClaim> {
-        if self.to_send.iter().all(|pending| pending.kind() == kind) {
-            return std::mem::take(&mut self.to_send);
-        }
-        self.to_send.extract_if(.., |pending| pending.kind() == kind).collect()
-    }
-
-    /// The write of a claim, unless the record that was read answers it.
-    fn write(
-        &mut self,
-        pending: &mut PendingClaim,
-        now: Timestamp,
-        lease_until: Timestamp,
-        answers: &mut Vec<ClaimAnswer>,
-    ) -> Option<Write> {
-        let ClaimPhase::Write(seen) = &mut pending.phase else { return None };
-        let seen = seen.take();
-        let wanted = &mut pending.wanted;
-        wanted.claim.lease_until = lease_until;
-        let at = wanted.at;
-        match judge(wanted, seen, now) {
-            // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins,
-            // so it is renewed.
-            Err(ClaimAnswer { claimed: Claimed::Held(held), seen, .. })
-                if pending.rounds < ROUNDS && is_short(&held, now, lease_until) =>
-            {
-                let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
-                pending.phase = ClaimPhase::Writing(seen);
-                return Some(Write::new(wanted.key.clone(), guard, record));
-            }
-            Err(answer) => self.answer(answer, answers),
-            Ok(_) if pending.rounds >= ROUNDS => {
-                let error = StoreError::new(
-                    StoreErrorKind::Contended,
-                    format!("the record changed {ROUNDS} times while it was being claimed"),
-                );
-                self.answer(ClaimAnswer::new(at, Claimed::Unavailable(error)), answers);
-            }
-            Ok(Free { guard, held, .. }) if wanted.is_optimistic => {
-                let claimed = Claimed::Assumed { held: Arc::new(held), guard: Box::new(guard) };
-                self.answer(ClaimAnswer::new(at, claimed), answers);
-            }
-            Ok(Free { guard, held, seen }) => {
-                let key = wanted.key.clone();
-                pending.phase = ClaimPhase::Writing(seen);
-                return Some(Write::new(key, guard, Some(held.record)));
-            }
-        }
-        None
-    }
-
-    fn answer(&mut self, answer: ClaimAnswer, answers: &mut Vec<ClaimAnswer>) {
-        self.open = self.open.saturating_sub(1);
-        answers.push(answer);
     }
 
     /// A read was answered. `None` if the call is not one of claims.
@@ -287,12 +227,12 @@ impl Claims {
                         }
                         Err(answer) => answer,
                     };
-                    self.answer(answer, &mut answers);
+                    answers.push(answer);
                 }
                 // A read may fail although writes succeed. Without a look, the write of the claim finds out
                 // what is stored.
                 Err(_) => {
-                    self.answer(ClaimAnswer::new(pending.wanted.at, Claimed::Unseen), &mut answers);
+                    answers.push(ClaimAnswer::new(pending.wanted.at, Claimed::Unseen));
                 }
             }
         }
@@ -320,18 +260,18 @@ impl Claims {
             match (pending.phase, write.record, verdict) {
                 // The claim may be undone or not: there is no time to try again.
                 (ClaimPhase::Undo(error), _, _) => {
-                    self.answer(ClaimAnswer::new(at, Claimed::Unavailable(error.0)), &mut answers);
+                    answers.push(ClaimAnswer::new(at, Claimed::Unavailable(error.0)));
                 }
                 (ClaimPhase::Writing(_), Some(record), Verdict::Written) => {
                     let held = Held { claim: pending.wanted.claim, record };
-                    self.answer(ClaimAnswer::new(at, Claimed::Held(Arc::new(held))), &mut answers);
+                    answers.push(ClaimAnswer::new(at, Claimed::Held(Arc::new(held))));
                 }
                 (_, _, Verdict::Found(seen)) => {
                     // The write that was in doubt is resolved: this record is stored, perhaps by that write.
                     pending.doubt = own(&pending.wanted.claim, seen.as_ref());
                     pending.rounds += 1;
                     pending.phase = ClaimPhase::Write(seen);
-                    self.to_send.push(pending);
+                    self.calls.waiting.push(pending);
                 }
                 (ClaimPhase::Writing(over), Some(record), Verdict::Unknown(error)) => {
                     if error.may_have_applied() {
@@ -343,7 +283,7 @@ impl Claims {
                 }
                 (phase, _, Verdict::Written | Verdict::EffectRefused(_) | Verdict::Unknown(_)) => {
                     pending.phase = phase;
-                    self.to_send.push(pending);
+                    self.calls.waiting.push(pending);
                 }
             }
         }
@@ -352,10 +292,7 @@ impl Claims {
 
     /// Gives up all claims; returns whose they are.
     pub(super) fn abandon(&mut self) -> Vec<usize> {
-        self.open = 0;
-        let on_their_way = self.calls.abandon();
-        let all = on_their_way.chain(std::mem::take(&mut self.to_send));
-        all.map(|pending| pending.wanted.at).collect()
+        self.calls.abandon().into_iter().map(|pending| pending.wanted.at).collect()
     }
 }
 
@@ -387,12 +324,12 @@ impl Claims {
         }
         if cut_short && error.is_transient() && now < pending.wanted.until {
             pending.is_slow = true;
-            self.to_send.push(pending);
+            self.calls.waiting.push(pending);
         } else if pending.doubt.is_some() {
             pending.phase = ClaimPhase::Undo(Carried(error));
-            self.to_send.push(pending);
+            self.calls.waiting.push(pending);
         } else {
-            self.answer(ClaimAnswer::new(pending.wanted.at, Claimed::Unavailable(error)), answers);
+            answers.push(ClaimAnswer::new(pending.wanted.at, Claimed::Unavailable(error)));
         }
     }
 
@@ -404,16 +341,16 @@ impl Claims {
             StoreError::new(StoreErrorKind::Unavailable, why)
         };
         let mut answers = Vec::new();
-        for mut pending in std::mem::take(&mut self.to_send) {
+        for mut pending in std::mem::take(&mut self.calls.waiting) {
             match pending.phase {
-                ClaimPhase::Undo(_) => self.to_send.push(pending),
+                ClaimPhase::Undo(_) => self.calls.waiting.push(pending),
                 _ if pending.doubt.is_some() => {
                     pending.phase = ClaimPhase::Undo(Carried(error()));
-                    self.to_send.push(pending);
+                    self.calls.waiting.push(pending);
                 }
                 _ => {
                     let claimed = Claimed::Unavailable(error());
-                    self.answer(ClaimAnswer::new(pending.wanted.at, claimed), &mut answers);
+                    answers.push(ClaimAnswer::new(pending.wanted.at, claimed));
                 }
             }
         }
@@ -422,6 +359,49 @@ impl Claims {
 }
 
 impl PendingClaim {
+    /// The write of a claim, unless the record that was read answers it.
+    fn write(
+        &mut self,
+        now: Timestamp,
+        lease_until: Timestamp,
+        answers: &mut Vec<ClaimAnswer>,
+    ) -> Option<Write> {
+        let ClaimPhase::Write(seen) = &mut self.phase else { return None };
+        let seen = seen.take();
+        let wanted = &mut self.wanted;
+        wanted.claim.lease_until = lease_until;
+        let at = wanted.at;
+        match judge(wanted, seen, now) {
+            // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins,
+            // so it is renewed.
+            Err(ClaimAnswer { claimed: Claimed::Held(held), seen, .. })
+                if self.rounds < ROUNDS && is_short(&held, now, lease_until) =>
+            {
+                let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
+                self.phase = ClaimPhase::Writing(seen);
+                return Some(Write::new(wanted.key.clone(), guard, record));
+            }
+            Err(answer) => answers.push(answer),
+            Ok(_) if self.rounds >= ROUNDS => {
+                let error = StoreError::new(
+                    StoreErrorKind::Contended,
+                    format!("the record changed {ROUNDS} times while it was being claimed"),
+                );
+                answers.push(ClaimAnswer::new(at, Claimed::Unavailable(error)));
+            }
+            Ok(Free { guard, held, .. }) if wanted.is_optimistic => {
+                let claimed = Claimed::Assumed { held: Arc::new(held), guard: Box::new(guard) };
+                answers.push(ClaimAnswer::new(at, claimed));
+            }
+            Ok(Free { guard, held, seen }) => {
+                let key = wanted.key.clone();
+                self.phase = ClaimPhase::Writing(seen);
+                return Some(Write::new(key, guard, Some(held.record)));
+            }
+        }
+        None
+    }
+
     /// The write that undoes the claim. It restores the earlier record, so that earlier failures stay
     /// counted.
     fn undo(&self, now: Timestamp) -> Option<Write> {

@@ -1,6 +1,6 @@
 use super::super::{
     calls::CallIds,
-    record::testing::{START, after, claim, held},
+    record::testing::{START, after, claim, deadline, held},
 };
 use super::*;
 
@@ -26,33 +26,34 @@ fn claims(begins: impl IntoIterator<Item = Begins>) -> Claims {
 }
 
 /// The next request.
-fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, Request, Timestamp) {
+fn send(claims: &mut Claims, number: &mut CallIds, now: Timestamp) -> (CallId, Action, Timestamp) {
     let (call, mut answers) = (number.next(), Vec::new());
-    let (request, deadline) =
+    let request =
         claims.send(call, now, (after(60_000), after(10_000)), false, &mut answers).unwrap();
     assert!(answers.is_empty());
     number.sent();
+    let deadline = deadline(&request);
     (call, request, deadline)
 }
 
 #[test]
 fn the_first_call_ends_early_unless_it_writes_for_the_only_record_of_the_batch() {
-    let deadline = |begins, is_only| {
+    let first = |begins, is_only| {
         let mut claims = claims([begins]);
         let ends = (after(60_000), after(10_000));
         let sent = claims.send(CallIds::default().next(), START, ends, is_only, &mut vec![]);
-        sent.unwrap().1
+        deadline(&sent.unwrap())
     };
-    assert_eq!(deadline(Begins::Write(None), false), after(1_000));
-    assert_eq!(deadline(Begins::Write(None), true), after(5_000), "the time for claims");
-    assert_eq!(deadline(Begins::Look, true), after(1_000), "writes may succeed where reads fail");
+    assert_eq!(first(Begins::Write(None), false), after(1_000));
+    assert_eq!(first(Begins::Write(None), true), after(5_000), "the time for claims");
+    assert_eq!(first(Begins::Look, true), after(1_000), "writes may succeed where reads fail");
 }
 
 /// The writes of a request, which come back with their answer.
-fn writes(request: Request) -> Vec<Write> {
+fn writes(request: Action) -> Vec<Write> {
     match request {
-        Request::Write(writes) => writes,
-        Request::Read(_) => panic!("a write"),
+        Action::Write { writes, .. } => writes,
+        _ => panic!("a write"),
     }
 }
 
@@ -63,11 +64,14 @@ fn a_claim_on_its_way_keeps_no_copy_of_what_it_writes() {
     assert!(size <= 608, "{size} bytes; 1,056 with the claim and its record once more");
 }
 
-fn keys(request: Request) -> (&'static str, Vec<String>) {
+fn keys(request: Action) -> (&'static str, Vec<String>) {
     let text = |key: Key| key.as_str().to_owned();
     match request {
-        Request::Read(keys) => ("read", keys.into_iter().map(text).collect()),
-        Request::Write(writes) => ("write", writes.into_iter().map(|w| text(w.key)).collect()),
+        Action::Read { keys, .. } => ("read", keys.into_iter().map(text).collect()),
+        Action::Write { writes, .. } => {
+            ("write", writes.into_iter().map(|w| text(w.key)).collect())
+        }
+        _ => panic!("a read or a write"),
     }
 }
 
@@ -233,7 +237,7 @@ fn a_claim_that_finds_itself_and_cannot_renew_its_lease_is_undone() {
     let crowded = StoreError::new(StoreErrorKind::Contended, "all in use");
     for verdict in [Verdict::Found(applied), Verdict::Unknown(crowded)] {
         let (call, ends) = (number.next(), (after(180_000), after(10_000)));
-        let (request, _) =
+        let request =
             claims.send(call, after(4_000), ends, false, &mut vec![]).expect("it is sent again");
         number.sent();
         let answers = claims.written(call, writes(request), [verdict].into_iter(), after(8_000));
@@ -286,7 +290,7 @@ fn a_claim_that_finds_itself_with_little_of_its_lease_left_renews_it() {
         claims.written(call, sent, [Verdict::Unknown(lost_answer())].into_iter(), now);
         let mut claim_again = |verdict, answers: &mut Vec<ClaimAnswer>| {
             let (call, ends) = (number.next(), (after(later), after(10_000)));
-            let (request, _) = claims.send(call, now, ends, false, answers)?;
+            let request = claims.send(call, now, ends, false, answers)?;
             number.sent();
             let sent = writes(request);
             let guard = sent.first().map(|write| write.guard.clone());

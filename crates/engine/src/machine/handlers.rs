@@ -188,7 +188,7 @@ fn lost(
         }
         _ if running => Outcome::Fenced,
         Finding::Failed { .. } => Outcome::Returned(NotStarted::Lease),
-        by => answer(by, completion, |theirs| view.foreign(theirs)),
+        by => answer(view, by, completion),
     };
     match view.record.held().cloned() {
         Some(held) => overtaken_by(view, &held, found, outcome),

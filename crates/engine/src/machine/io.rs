@@ -203,29 +203,14 @@ pub enum Action {
 pub struct RecordOutcome {
     /// Which record.
     pub at: usize,
-    pub(super) outcome: Carried<Outcome>,
-    pub(super) unrecorded: Option<Box<Carried<StoreError>>>,
+    /// Its outcome.
+    pub outcome: Carried<Outcome>,
+    /// Why the store does not know that its messages were sent.
+    pub unrecorded: Option<Box<Carried<StoreError>>>,
     /// How long the handler ran, if it did.
     pub ran_for: Option<Duration>,
     /// The claim, if there was one.
     pub held: Option<Arc<Held>>,
-}
-
-impl RecordOutcome {
-    /// The outcome of the record.
-    pub const fn outcome(&self) -> &Outcome {
-        &self.outcome.0
-    }
-
-    /// Why the store does not know that its messages were sent.
-    pub fn unrecorded(&self) -> Option<&StoreError> {
-        self.unrecorded.as_ref().map(|error| &error.0)
-    }
-
-    /// The outcome of the record.
-    pub fn into_outcome(self) -> Outcome {
-        self.outcome.0
-    }
 }
 
 /// The surroundings of a machine: they make tokens, remember completed keys, and call user code. A model checker has its own host, whose answers are part of the state.

@@ -9,7 +9,10 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends};
+use super::{
+    calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends},
+    io::Action,
+};
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
     clock::Timestamp,
@@ -66,7 +69,7 @@ pub(super) struct KeptLease {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leases {
     terms: Terms,
-    kept: Vec<KeptLease>,
+    /// Renewals: that of each lease that is kept waits until it is due.
     calls: Calls<KeptLease>,
     /// No lease ends, and none is due, before this instant.
     quiet_until: Timestamp,
@@ -75,7 +78,7 @@ pub(super) struct Leases {
 impl Leases {
     pub(super) fn new(terms: Terms) -> Self {
         let quiet_until = Timestamp::from_millis(u64::MAX);
-        Self { terms, kept: Vec::new(), calls: Calls::default(), quiet_until }
+        Self { terms, calls: Calls::default(), quiet_until }
     }
 
     pub(super) const fn terms(&self) -> &Terms {
@@ -96,7 +99,7 @@ impl Leases {
     /// Record `at` has steps that are not stored: its lease is renewed now, whether that is due or not. If a
     /// renewal is on its way, they are written after it.
     pub(super) fn write_steps(&mut self, at: usize, held: &Held, now: Timestamp) {
-        if let Some(kept) = self.kept.iter_mut().find(|kept| kept.at == at) {
+        if let Some(kept) = self.calls.waiting.iter_mut().find(|kept| kept.at == at) {
             kept.due = now;
             self.quiet_until = self.quiet_until.min(now);
         } else if self.calls.members().all(|kept| kept.at != at)
@@ -108,13 +111,13 @@ impl Leases {
 
     fn add(&mut self, kept: KeptLease) {
         self.quiet_until = self.quiet_until.min(kept.due).min(kept.lease_until);
-        self.kept.push(kept);
+        self.calls.waiting.push(kept);
     }
 
     /// The lease of record `at` is not needed any more.
     pub(super) fn forget(&mut self, at: usize) {
-        if let Some(index) = self.kept.iter().position(|kept| kept.at == at) {
-            self.kept.swap_remove(index);
+        if let Some(index) = self.calls.waiting.iter().position(|kept| kept.at == at) {
+            self.calls.waiting.swap_remove(index);
         }
     }
 
@@ -124,16 +127,16 @@ impl Leases {
             return Vec::new();
         }
         let mut lapsed: Vec<KeptLease> =
-            self.kept.extract_if(.., |kept| now > kept.lease_until).collect();
+            self.calls.waiting.extract_if(.., |kept| now > kept.lease_until).collect();
         lapsed.extend(self.calls.members().filter(|kept| now > kept.lease_until).cloned());
         self.look_ahead(now);
         lapsed
     }
 
     fn look_ahead(&mut self, now: Timestamp) {
-        let standing = self.all().filter(|kept| now <= kept.lease_until);
+        let standing = self.calls.all().filter(|kept| now <= kept.lease_until);
         let ends = standing.map(|kept| kept.lease_until);
-        let due = self.kept.iter().map(|kept| kept.due);
+        let due = self.calls.waiting.iter().map(|kept| kept.due);
         self.quiet_until = ends.chain(due).min().unwrap_or(Timestamp::from_millis(u64::MAX));
     }
 
@@ -147,11 +150,11 @@ impl Leases {
         now: Timestamp,
         reply: Timestamp,
         held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
-    ) -> Option<(Vec<Write>, Timestamp)> {
+    ) -> Option<Action> {
         if now < self.quiet_until || self.calls.next(now, now) > now {
             return None;
         }
-        let due = self.kept.extract_if(.., |kept| kept.due <= now);
+        let due = self.calls.waiting.extract_if(.., |kept| kept.due <= now);
         let (mut members, mut writes) = (Vec::new(), Vec::new());
         let length = self.terms.length;
         for kept in due {
@@ -171,7 +174,7 @@ impl Leases {
         let deadline = lapse.min(last);
         self.calls.add(call, members, now, deadline, share(PATIENCE));
         self.look_ahead(now);
-        Some((writes, deadline))
+        Some(Action::Write { call, writes, deadline })
     }
 
     /// A call was answered. `None` if it is not one of renewals.
@@ -191,14 +194,10 @@ impl Leases {
 
     /// When the next step is due: a renewal, or the end of a lease that has not ended at `now`.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        let standing = self.all().filter(|kept| now <= kept.lease_until);
+        let standing = self.calls.all().filter(|kept| now <= kept.lease_until);
         let lapses = standing.map(|kept| kept.lease_until.plus(Duration::from_millis(1)));
-        let due = self.kept.iter().map(|kept| self.calls.next(kept.due, now));
+        let due = self.calls.waiting.iter().map(|kept| self.calls.next(kept.due, now));
         lapses.chain(due).min()
-    }
-
-    fn all(&self) -> impl Iterator<Item = &KeptLease> {
-        self.kept.iter().chain(self.calls.members())
     }
 }
 
@@ -207,7 +206,7 @@ mod tests {
     use lambda_idempotency_core::policy::Lease;
 
     use super::{
-        super::record::testing::{START, after, call, held},
+        super::record::testing::{START, after, call, deadline, held},
         *,
     };
 
@@ -232,12 +231,8 @@ mod tests {
     /// Sends what is due: the deadline of the call, if there is one.
     fn send(leases: &mut Leases, now: Timestamp) -> Option<Timestamp> {
         let (key, held) = (Key::from_text("op#a"), held(30_000));
-        leases.send(call(), now, after(300_000), |_| Some((&key, &held))).map(
-            |(writes, deadline)| {
-                assert_eq!(writes.len(), 1);
-                deadline
-            },
-        )
+        let sent = leases.send(call(), now, after(300_000), |_| Some((&key, &held)));
+        sent.map(|call| deadline(&call))
     }
 
     fn lapsed(leases: &mut Leases, now: Timestamp) -> usize {

@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     calls::{CallId, Calls, FIRST_CALL},
-    io::Carried,
+    io::{Action, Carried},
     rule::{Next, Outbox, RecordView},
 };
 use lambda_idempotency_core::{
@@ -89,25 +89,12 @@ pub(super) fn too_late() -> SendError {
 }
 
 /// Outboxes that wait for their next call of the sender, and those that wait for its answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Outboxes {
-    waiting: Vec<Outbox>,
-    calls: Calls<Outbox>,
-}
+pub(super) type Outboxes = Calls<Outbox>;
 
 impl Outboxes {
-    pub(super) fn add(&mut self, outbox: Outbox) {
-        self.waiting.push(outbox);
-    }
-
     /// Takes messages that can be sent now, as many as a call may have, and the call deadline, which is at `last` at
     /// the latest.
-    pub(super) fn send(
-        &mut self,
-        call: CallId,
-        now: Timestamp,
-        last: Timestamp,
-    ) -> Option<(Vec<OutgoingMessage>, Timestamp)> {
+    pub(super) fn send(&mut self, call: CallId, now: Timestamp, last: Timestamp) -> Option<Action> {
         let members: Vec<_> =
             self.waiting.drain(..in_one_call(self.waiting.iter().map(Outbox::next))).collect();
         if members.is_empty() {
@@ -115,8 +102,8 @@ impl Outboxes {
         }
         let messages = members.iter().flat_map(Outbox::next).cloned().collect();
         let deadline = last.min(now.plus(FIRST_CALL));
-        self.calls.add(call, members, now, deadline, Duration::ZERO);
-        Some((messages, deadline))
+        self.add(call, members, now, deadline, Duration::ZERO);
+        Some(Action::Send { call, messages, deadline })
     }
 
     /// A call was answered: the outboxes in it, each with what is left to be sent, and with what became of the rest.
@@ -126,7 +113,7 @@ impl Outboxes {
         mut answers: impl Iterator<Item = Result<(), SendError>>,
         now: Timestamp,
     ) -> Vec<(Outbox, Result<(), SendError>)> {
-        let Some(answered) = self.calls.answered(call, now) else { return Vec::new() };
+        let Some(answered) = self.answered(call, now) else { return Vec::new() };
         let mut sent = Vec::with_capacity(answered.members.len());
         for mut outbox in answered.members {
             let members = outbox.next().len();
@@ -138,11 +125,6 @@ impl Outboxes {
             sent.push((outbox, failed.map_or(Ok(()), Err)));
         }
         sent
-    }
-
-    /// Gives up all outboxes, sent or not.
-    pub(super) fn abandon(&mut self) -> Vec<Outbox> {
-        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
     }
 }
 

@@ -71,7 +71,7 @@ use lambda_idempotency_core::{
 use self::{
     budget::TimeBudget,
     calls::CallIds,
-    claims::{ClaimAnswer, Claimed, Claims, Request},
+    claims::{ClaimAnswer, Claimed, Claims},
     io::unsent,
     lease::{Leases, Terms},
     messages::Outboxes,
@@ -291,8 +291,10 @@ impl Machine<'_> {
         present: &mut Present<'_>,
     ) {
         let now = present.now;
-        if let Some(settled) = self.settlements.written(call, now) {
-            for ((settling, write), verdict) in settled.into_iter().zip(writes).zip(verdicts) {
+        if let Some(settled) = self.settlements.answered(call, now) {
+            for ((settling, write), verdict) in
+                settled.members.into_iter().zip(writes).zip(verdicts)
+            {
                 let (at, written) = (settling.at, Written::of(&write));
                 self.learn(at, stored(write, &verdict), present);
                 let verdict = (!matches!(verdict, Verdict::Written)).then(|| Box::new(verdict));
@@ -354,13 +356,8 @@ impl Machine<'_> {
             let sent = self.claims.send(call, now, ends, is_only, &mut answers);
             answered |= !answers.is_empty();
             self.answered(answers, present);
-            match sent {
-                Some((Request::Read(keys), deadline)) => {
-                    self.call_ids.sent();
-                    self.actions.push_back(Action::Read { call, keys, deadline });
-                }
-                Some((Request::Write(writes), deadline)) => self.write(writes, deadline),
-                None => return answered,
+            if !self.act(sent) {
+                return answered;
             }
         }
     }
@@ -368,11 +365,7 @@ impl Machine<'_> {
     /// Sends the settlements that are due. Says whether there were any.
     fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
         let sent = self.settlements.send(self.call_ids.next(), presses, now);
-        let is_sent = sent.is_some();
-        if let Some((writes, deadline)) = sent {
-            self.write(writes, deadline);
-        }
-        is_sent
+        self.act(sent)
     }
 
     /// Renews the leases that are due.
@@ -383,26 +376,29 @@ impl Machine<'_> {
             Some((entry.key()?, entry.held()?))
         };
         let reply = self.starts.budget().reply();
-        if let Some((writes, deadline)) = self.leases.send(self.call_ids.next(), now, reply, held) {
-            self.write(writes, deadline);
-        }
+        let sent = self.leases.send(self.call_ids.next(), now, reply, held);
+        self.act(sent);
     }
 
     /// Hands messages to the sender.
     fn send_messages(&mut self, now: Timestamp) {
         let last = self.starts.budget().settle_deadline(now);
-        while let Some((messages, deadline)) = self.outboxes.send(self.call_ids.next(), now, last) {
-            let call = self.call_ids.next();
-            self.call_ids.sent();
-            self.actions.push_back(Action::Send { call, messages, deadline });
+        loop {
+            let sent = self.outboxes.send(self.call_ids.next(), now, last);
+            if !self.act(sent) {
+                return;
+            }
         }
     }
 
-    /// Makes the call of the store that was added as the next one.
-    fn write(&mut self, writes: Vec<Write>, deadline: Timestamp) {
-        let call = self.call_ids.next();
-        self.call_ids.sent();
-        self.actions.push_back(Action::Write { call, writes, deadline });
+    /// Makes this call, if there is one, which has the next number.
+    fn act(&mut self, call: Option<Action>) -> bool {
+        let is_made = call.is_some();
+        if is_made {
+            self.call_ids.sent();
+        }
+        self.actions.extend(call);
+        is_made
     }
 }
 

@@ -58,11 +58,11 @@ pub(super) fn met(
         // A next delivery need not look at the record before it runs, so this one gets the answer that a claim gets.
         (finding @ Finding::Failed { .. }, _)
         | (finding @ (Finding::Mismatch | Finding::Held { .. }), Outcome::Executed { .. }) => {
-            Next::End(answer(finding, None, |theirs| view.foreign(theirs)))
+            Next::End(answer(view, finding, None))
         }
         (finding, ours) => {
             let completion = found.as_ref().and_then(Completion::of);
-            let outcome = overtaken(finding, completion, ours, |theirs| view.foreign(theirs));
+            let outcome = overtaken(view, finding, completion, ours);
             // The worker that completed it may have died before it sent its messages, and this delivery is acknowledged.
             overtaken_by(view, &settling.held, found, outcome)
         }

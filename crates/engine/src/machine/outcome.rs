@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::rule::Settling;
+use super::rule::{RecordView, Settling};
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
     admission::{Finding, Settlement},
@@ -45,11 +45,11 @@ pub(super) fn recorded(outcome: Outcome, completion: Option<Completion>) -> Outc
 }
 
 /// The outcome of a record whose handler was not called, because this was found under its key. `completion` is what the record
-/// says of its work, `foreign` describes another application that owns the key.
+/// says of its work.
 pub(super) fn answer(
+    view: &RecordView<'_, '_>,
     finding: Finding,
     completion: Option<Completion>,
-    foreign: impl FnOnce(Arc<str>) -> Foreign,
 ) -> Outcome {
     match finding {
         Finding::Completed(result) | Finding::Unsent(result) => {
@@ -60,24 +60,29 @@ pub(super) fn answer(
         }
         Finding::Mismatch => Outcome::Mismatch,
         Finding::Held { until } => Outcome::Busy { until },
-        Finding::Foreign { application } => Outcome::Foreign(foreign(application)),
+        Finding::Foreign { application } => Outcome::Foreign(foreign(view, application)),
         Finding::Free | Finding::Mine => Outcome::Returned(NotStarted::Lease),
     }
 }
 
+/// Describes the other application that owns a key.
+fn foreign(view: &RecordView<'_, '_>, theirs: Arc<str>) -> Foreign {
+    Foreign::new(view.setting.operation, theirs, view.setting.application.clone())
+}
+
 /// The outcome of a record that would have had the outcome `ours`, if this was found instead of its claim.
 pub(super) fn overtaken(
+    view: &RecordView<'_, '_>,
     by: Finding,
     completion: Option<Completion>,
     ours: Outcome,
-    foreign: impl FnOnce(Arc<str>) -> Foreign,
 ) -> Outcome {
     match (by, ours) {
         (_, ours @ Outcome::Returned(_)) => ours,
         (Finding::Completed(result) | Finding::Unsent(result), _) => {
             Outcome::Superseded { result, completion }
         }
-        (Finding::Foreign { application }, _) => Outcome::Foreign(foreign(application)),
+        (Finding::Foreign { application }, _) => Outcome::Foreign(foreign(view, application)),
         (_, Outcome::Executed { .. }) => Outcome::Fenced,
         (Finding::Failed { .. }, ours) => ours,
         // A successor has the key and may succeed, so our failure is not permanent.

@@ -213,11 +213,6 @@ impl<'a> BatchRecord<'a> {
         self.seen.take()
     }
 
-    /// Its key was looked at, and is free.
-    pub(super) fn found_free(&mut self, seen: Option<Box<IdempotencyRecord>>) {
-        self.seen = seen;
-    }
-
     /// The order of the records that are not suspects: by the receives without an attempt, as far as they are known, and then by
     /// all receives.
     pub(super) fn age(&self) -> (u32, u32) {
@@ -227,10 +222,9 @@ impl<'a> BatchRecord<'a> {
         (self.ask.receives.saturating_sub(tried), self.ask.receives)
     }
 
-    /// Its last `losses` attempts were lost.
-    pub(super) fn suspected(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
-        self.seen = seen;
-        self.losses = losses;
+    /// Its key was looked at, and is free. Its last `losses` attempts were lost.
+    pub(super) fn looked(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
+        (self.losses, self.seen) = (losses, seen);
     }
 
     /// Enters a stage; returns the one before. Only the machine does this, which keeps the lists.
@@ -241,18 +235,12 @@ impl<'a> BatchRecord<'a> {
     /// It has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
     pub(super) fn done(&mut self) {
         (self.ask.key, self.ask.kept) = (None, None);
-        (self.held, self.assumed, self.seen) = (None, None, None);
+        (self.held, self.assumed, self.seen, self.losses) = (None, None, None, 0);
     }
 
-    /// Its claim was granted.
-    pub(super) fn granted(&mut self, held: Arc<Held>) {
-        self.held = Some(held);
-    }
-
-    /// It runs without a claim that was written: its completion is written under this guard.
-    pub(super) fn assumed(&mut self, held: Arc<Held>, guard: Box<Guard>) {
-        self.granted(held);
-        self.assumed = Some(guard);
+    /// Its claim was granted; or no claim was written, and its completion is written under the guard that is `assumed`.
+    pub(super) fn granted(&mut self, held: Arc<Held>, assumed: Option<Box<Guard>>) {
+        (self.held, self.assumed) = (Some(held), assumed);
     }
 
     /// The guard of its completion, if its key was not claimed.
@@ -375,7 +363,10 @@ pub(super) mod testing {
         record::Owner,
     };
 
-    use super::super::calls::{CallId, CallIds};
+    use super::super::{
+        calls::{CallId, CallIds},
+        io::Action,
+    };
 
     pub(in super::super) const START: Timestamp = Timestamp::from_secs(1_000);
 
@@ -401,6 +392,16 @@ pub(super) mod testing {
     /// A claim that was granted for so many milliseconds.
     pub(in super::super) fn held(lease: u64) -> Arc<Held> {
         Arc::new(claim(0, lease).over(None, START).1)
+    }
+
+    /// The deadline of a call.
+    pub(in super::super) fn deadline(call: &Action) -> Timestamp {
+        match call {
+            Action::Read { deadline, .. }
+            | Action::Write { deadline, .. }
+            | Action::Send { deadline, .. } => *deadline,
+            _ => unreachable!("no call"),
+        }
     }
 
     /// The number of a call, where one at a time is on its way.
@@ -430,7 +431,7 @@ mod tests {
     fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
         let ask = NewRecord { kept: Some("{}".into()), ..NewRecord::keyed(Key::from_text("op#a")) };
         let mut entry = BatchRecord::new(ask);
-        entry.assumed(held(1_000), Box::new(Guard::Absent));
+        entry.granted(held(1_000), Some(Box::new(Guard::Absent)));
         assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
         assert_eq!((entry.enter(Stage::Done), entry.stage()), (Stage::Queued, Stage::Done));
         entry.done();

@@ -18,7 +18,7 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     effects::Effects,
     outbox::{OutgoingMessage, SendError},
-    outcome::{Completion, Foreign, NotStarted, Outcome},
+    outcome::{Completion, NotStarted, Outcome},
     record::{IdempotencyRecord, Json, Owner, Provenance},
     store::{Guard, StoreError, Verdict, Write},
 };
@@ -95,8 +95,6 @@ pub(super) enum Next {
     Stay,
     /// A stage that has no other data.
     To(Stage),
-    /// Its last attempts were lost, so many in a row: it waits for its turn in quarantine.
-    Suspect(u32),
     /// Its key is looked at or claimed.
     Claim(WantedKey),
     /// Its handler is called.
@@ -118,14 +116,10 @@ pub(super) enum Next {
 /// A consequence of a rule beside the next stage.
 #[cfg_attr(test, derive(Debug))]
 pub(super) enum Effect {
-    /// Its key is held.
-    Granted(Arc<Held>),
-    /// Its key is taken to be free; its completion is written under this guard.
-    Assumed { held: Arc<Held>, guard: Box<Guard> },
-    /// Its key was looked at and is free; its claim replaces this record.
-    Free(Option<Box<IdempotencyRecord>>),
-    /// Its last attempts were lost, so many in a row; its claim replaces this record.
-    Suspected(u32, Option<Box<IdempotencyRecord>>),
+    /// Its key is held; or it is taken to be free, and its completion is written under this guard.
+    Granted(Arc<Held>, Option<Box<Guard>>),
+    /// Its key was looked at; its claim replaces this record. So many of its last attempts were lost in a row.
+    Looked { losses: u32, seen: Option<Box<IdempotencyRecord>> },
     /// It runs without a claim, because of this error.
     Outage(StoreError),
     /// The others waited for it, and its key could not be claimed.
@@ -203,11 +197,6 @@ impl RecordView<'_, '_> {
             provenance,
             payload: ask.kept.clone(),
         }
-    }
-
-    /// Describes the other application that owns a key.
-    pub(super) fn foreign(&self, theirs: Arc<str>) -> Foreign {
-        Foreign::new(self.setting.operation, theirs, self.setting.application.clone())
     }
 
     /// Whether nothing is kept of its attempts.

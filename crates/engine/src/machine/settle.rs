@@ -5,13 +5,12 @@
 //! effect may be on its way, and the key stays held until the lease ends.
 //!
 //! Settlements that are due share one call of the store. The next call waits for the one before, unless that takes long.
-#![expect(clippy::vec_box, reason = "they go from record to list to call and back, and are large")]
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
     calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends},
-    io::Carried,
+    io::{Action, Carried},
     messages::{self, overtaken_by, publish, send, unsent},
     outcome::{overtaken, recorded, shrink},
     rule::{Next, RecordView, Settling, Written},
@@ -231,8 +230,7 @@ pub(super) fn answered(
             in_store(view, settling, found.map(Box::new), completion)
         }
         Settled::Overtaken(by) => {
-            let ours = settling.outcome.0;
-            let outcome = overtaken(by, completion, ours, |theirs| view.foreign(theirs));
+            let outcome = overtaken(view, by, completion, settling.outcome.0);
             overtaken_by(view, &settling.held, found, outcome)
         }
         Settled::Again { .. } if settling.again >= AGAIN => {
@@ -472,28 +470,13 @@ impl Settling {
 }
 
 /// Settlements that wait, and those that were sent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Settlements {
-    waiting: Vec<Box<Settling>>,
-    calls: Calls<Box<Settling>>,
-}
+pub(super) type Settlements = Calls<Box<Settling>>;
 
 impl Settlements {
-    pub(super) fn add(&mut self, settling: Box<Settling>) {
-        if self.waiting.capacity() == 0 {
-            self.waiting.reserve_exact(1);
-        }
-        self.waiting.push(settling);
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.waiting.is_empty() && self.calls.is_empty()
-    }
-
     /// When the next call is to go.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let first = self.waiting.iter().map(|settling| settling.due(now)).min();
-        first.map(|due| self.calls.next(due, now))
+        first.map(|due| self.next(due, now))
     }
 
     /// The records whose settlement is slow: nothing waits for them any more.
@@ -512,10 +495,6 @@ impl Settlements {
         others.map(|settling| settling.slow_from()).min()
     }
 
-    fn all(&self) -> impl Iterator<Item = &Box<Settling>> {
-        self.waiting.iter().chain(self.calls.members())
-    }
-
     /// Whether one has been due since before `now`, and could be sent.
     pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
         self.next_due(now).is_some_and(|due| due < now)
@@ -523,37 +502,17 @@ impl Settlements {
 
     /// Takes all settlements that are due: the writes, and the call deadline. It waits for an earlier call
     /// that may be answered soon, unless the settlements are urgent.
-    pub(super) fn send(
-        &mut self,
-        call: CallId,
-        presses: bool,
-        now: Timestamp,
-    ) -> Option<(Vec<Write>, Timestamp)> {
-        if self.waiting.is_empty() || (!presses && self.calls.next(now, now) > now) {
+    pub(super) fn send(&mut self, call: CallId, presses: bool, now: Timestamp) -> Option<Action> {
+        if self.waiting.is_empty() || (!presses && self.next(now, now) > now) {
             return None;
         }
-        let is_due = |settling: &Settling| settling.due(now) <= now;
-        let mut members = if self.waiting.iter().all(|settling| is_due(settling)) {
-            std::mem::take(&mut self.waiting)
-        } else {
-            self.waiting.extract_if(.., |settling| is_due(settling)).collect()
-        };
+        let mut members = self.take(|settling| settling.due(now) <= now);
         let until = members.iter().map(|settling| settling.until).min()?;
         let tries = members.iter().map(|settling| settling.tries).max().unwrap_or_default();
         let deadline = until.min(ends(now, FIRST_CALL, tries));
         let writes = members.iter_mut().map(|settling| settling.write(now)).collect();
-        self.calls.add(call, members, now, deadline, PATIENCE);
-        Some((writes, deadline))
-    }
-
-    /// A call was answered. `None` if it is not one of settlements.
-    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Vec<Box<Settling>>> {
-        Some(self.calls.answered(call, now)?.members)
-    }
-
-    /// Gives up all settlements, sent or not.
-    pub(super) fn abandon(&mut self) -> Vec<Box<Settling>> {
-        self.calls.abandon().chain(std::mem::take(&mut self.waiting)).collect()
+        self.add(call, members, now, deadline, PATIENCE);
+        Some(Action::Write { call, writes, deadline })
     }
 }
 

@@ -1,6 +1,6 @@
 use lambda_idempotency_keys::Key;
 
-use super::super::record::testing::{START, after, call, held};
+use super::super::record::testing::{START, after, call, deadline, held};
 use super::*;
 
 /// A settlement that is due at once and is given up after 10 s.
@@ -31,7 +31,7 @@ fn is_retried(insists: bool, kind: StoreErrorKind, now: Timestamp) -> bool {
     settling.is_retried(&StoreError::new(kind, "no luck"), now)
 }
 
-fn places(sent: Vec<Box<Settling>>) -> Vec<usize> {
+fn places(sent: impl IntoIterator<Item = Box<Settling>>) -> Vec<usize> {
     sent.into_iter().map(|settling| settling.at).collect()
 }
 
@@ -67,22 +67,22 @@ fn a_settlement_is_retried_if_that_is_before_its_end() {
 fn settlements_are_there_until_they_are_answered() {
     let mut settlements = Settlements::default();
     assert!(settlements.is_empty());
-    settlements.add(Box::new(settling(0)));
+    settlements.waiting.push(Box::new(settling(0)));
     assert!(!settlements.is_empty(), "it waits");
     assert!(settlements.send(call(), false, START).is_some());
     assert!(!settlements.is_empty(), "it is on its way");
-    assert_eq!(settlements.written(call(), START).map(places), Some(vec![0]));
+    assert_eq!(settlements.answered(call(), START).map(|call| places(call.members)), Some(vec![0]));
     assert!(settlements.is_empty());
 }
 
 #[test]
 fn a_settlement_is_overdue_after_its_instant_and_not_while_a_call_may_be_back_soon() {
     let mut settlements = Settlements::default();
-    settlements.add(Box::new(settling(0)));
+    settlements.waiting.push(Box::new(settling(0)));
     assert!(!settlements.is_overdue(START));
     assert!(settlements.is_overdue(after(1)));
     settlements.send(call(), false, START);
-    settlements.add(Box::new(settling(1)));
+    settlements.waiting.push(Box::new(settling(1)));
     assert!(!settlements.is_overdue(after(1_000)));
     assert!(settlements.is_overdue(after(1_001)));
 }
@@ -90,9 +90,9 @@ fn a_settlement_is_overdue_after_its_instant_and_not_while_a_call_may_be_back_so
 #[test]
 fn what_presses_does_not_wait_for_a_call_on_its_way() {
     let mut settlements = Settlements::default();
-    settlements.add(Box::new(settling(0)));
+    settlements.waiting.push(Box::new(settling(0)));
     settlements.send(call(), false, START);
-    settlements.add(Box::new(settling(1)));
+    settlements.waiting.push(Box::new(settling(1)));
     assert!(settlements.send(call(), false, after(999)).is_none());
     assert!(settlements.send(call(), true, after(999)).is_some());
 }
@@ -100,11 +100,10 @@ fn what_presses_does_not_wait_for_a_call_on_its_way() {
 #[test]
 fn what_is_due_later_is_sent_later() {
     let mut settlements = Settlements::default();
-    settlements.add(Box::new(Settling { due: after(100), ..settling(0) }));
-    settlements.add(Box::new(settling(1)));
-    let (writes, _) = settlements.send(call(), false, START).unwrap();
-    assert_eq!(writes.len(), 1);
-    assert_eq!(settlements.written(call(), START).map(places), Some(vec![1]));
+    settlements.waiting.push(Box::new(Settling { due: after(100), ..settling(0) }));
+    settlements.waiting.push(Box::new(settling(1)));
+    assert!(settlements.send(call(), false, START).is_some());
+    assert_eq!(settlements.answered(call(), START).map(|call| places(call.members)), Some(vec![1]));
     assert!(settlements.send(call(), false, after(99)).is_none());
     assert!(settlements.send(call(), false, after(100)).is_some());
 }
@@ -112,20 +111,24 @@ fn what_is_due_later_is_sent_later() {
 #[test]
 fn a_call_ends_with_the_first_settlement_that_is_given_up() {
     let mut settlements = Settlements::default();
-    settlements.add(Box::new(settling(0)));
-    settlements.add(Box::new(Settling { until: after(3_000), ..settling(1) }));
-    assert_eq!(settlements.send(call(), false, START).unwrap().1, after(3_000));
+    settlements.waiting.push(Box::new(settling(0)));
+    settlements.waiting.push(Box::new(Settling { until: after(3_000), ..settling(1) }));
+    assert_eq!(deadline(&settlements.send(call(), false, START).unwrap()), after(3_000));
     settlements.abandon();
-    settlements.add(Box::new(Settling { tries: 1, until: after(60_000), ..settling(2) }));
-    assert_eq!(settlements.send(call(), false, START).unwrap().1, after(10_000), "twice 5 s");
+    settlements.waiting.push(Box::new(Settling { tries: 1, until: after(60_000), ..settling(2) }));
+    assert_eq!(
+        deadline(&settlements.send(call(), false, START).unwrap()),
+        after(10_000),
+        "twice 5 s"
+    );
 }
 
 #[test]
 fn all_settlements_are_given_up_sent_or_not() {
     let mut settlements = Settlements::default();
-    settlements.add(Box::new(settling(0)));
+    settlements.waiting.push(Box::new(settling(0)));
     settlements.send(call(), false, START);
-    settlements.add(Box::new(settling(1)));
+    settlements.waiting.push(Box::new(settling(1)));
     assert_eq!(places(settlements.abandon()), [0, 1]);
     assert!(settlements.is_empty());
 }

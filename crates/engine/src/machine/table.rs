@@ -21,11 +21,18 @@ use lambda_idempotency_core::{
 
 /// Events of other records that follow from one, and are not handled yet.
 #[derive(Default)]
-pub(super) struct FollowUps {
+struct FollowUps {
     /// What happens to which record; the last comes first.
-    pub(super) open: Vec<(usize, RecordEvent)>,
+    open: Vec<(usize, RecordEvent)>,
     /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
-    pub(super) candidates: Vec<usize>,
+    candidates: Vec<usize>,
+}
+
+impl FollowUps {
+    fn next(&mut self) -> Option<(usize, RecordEvent)> {
+        let begin = |at| (at, RecordEvent::Begin { looks: false });
+        self.open.pop().or_else(|| self.candidates.pop().map(begin))
+    }
 }
 
 /// The row of the table for an event in a stage: what follows, without a question to the host.
@@ -92,37 +99,21 @@ impl<'a> Machine<'a> {
     /// Something happens to a record; does all that follows. Says which stage the record has then.
     pub(super) fn run(
         &mut self,
-        at: usize,
+        first: usize,
         event: RecordEvent,
         present: &mut Present<'_>,
     ) -> Stage {
         let mut work = FollowUps::default();
-        self.happens(at, event, &mut work, present);
-        while let Some((at, event)) = Self::next_event(&mut work) {
-            self.happens(at, event, &mut work, present);
+        let mut next = Some((first, event));
+        while let Some((at, event)) = next {
+            let decision = self.decide(at, event, present);
+            for effect in decision.effects.into_iter().flatten() {
+                self.apply(at, effect, present);
+            }
+            self.enter(at, decision.next, &mut work, present);
+            next = work.next();
         }
-        self.records.at(at).stage()
-    }
-
-    fn next_event(work: &mut FollowUps) -> Option<(usize, RecordEvent)> {
-        if let Some(open) = work.open.pop() {
-            return Some(open);
-        }
-        work.candidates.pop().map(|at| (at, RecordEvent::Begin { looks: false }))
-    }
-
-    fn happens(
-        &mut self,
-        at: usize,
-        event: RecordEvent,
-        work: &mut FollowUps,
-        present: &mut Present<'_>,
-    ) {
-        let Decision { next, effects } = self.decide(at, event, present);
-        for effect in effects.into_iter().flatten() {
-            self.apply(at, effect, present);
-        }
-        self.enter(at, next, work, present);
+        self.records.of(first).stage()
     }
 
     fn view(&self, at: usize, now: Timestamp) -> RecordView<'_, 'a> {
@@ -194,10 +185,8 @@ impl<'a> Machine<'a> {
         let (now, host) = (present.now, &mut *present.host);
         let record = self.records.at(at);
         match effect {
-            Effect::Granted(held) => record.granted(held),
-            Effect::Assumed { held, guard } => record.assumed(held, guard),
-            Effect::Free(seen) => record.found_free(seen),
-            Effect::Suspected(losses, seen) => record.suspected(losses, seen),
+            Effect::Granted(held, assumed) => record.granted(held, assumed),
+            Effect::Looked { losses, seen } => record.looked(losses, seen),
             Effect::Outage(error) => record.runs_without_claim(error),
             Effect::HeldUp => self.starts.hold_up(),
             Effect::MetBusy => record.met_busy(now),
@@ -241,10 +230,6 @@ impl<'a> Machine<'a> {
         match next {
             Next::Stay => {}
             Next::To(stage) => self.moved(at, stage),
-            Next::Suspect(losses) => {
-                self.moved(at, Stage::Suspected);
-                self.quarantine.add(at, losses, self.records.at(at).given().receives);
-            }
             Next::Claim(wanted) => {
                 self.moved(at, Stage::Claiming);
                 self.claims.reserve(self.starts.most_claims());
@@ -252,11 +237,11 @@ impl<'a> Machine<'a> {
             }
             Next::Settle(settling) => {
                 self.moved(at, Stage::Settling);
-                self.settlements.add(settling);
+                self.settlements.waiting.push(settling);
             }
             Next::Send(outbox) => {
                 self.moved(at, Stage::Sending);
-                self.outboxes.add(outbox);
+                self.outboxes.waiting.push(outbox);
             }
             Next::Start => {
                 let held = self.records.of(at).held().cloned();
@@ -284,6 +269,9 @@ impl Machine<'_> {
         self.waiting.moved(at, was, to);
         if was == Stage::Suspected {
             self.quarantine.remove(at);
+        }
+        if to == Stage::Suspected {
+            self.quarantine.add(at, entry.losses(), entry.given().receives);
         }
         match (was.is_kept(), to.is_kept()) {
             (false, true) => {
@@ -321,7 +309,7 @@ impl Machine<'_> {
 
 impl Machine<'_> {
     /// Gives a record its outcome.
-    pub(super) fn end(
+    fn end(
         &mut self,
         at: usize,
         outcome: Outcome,
@@ -345,17 +333,15 @@ impl Machine<'_> {
         work.candidates.extend(self.order.leave(at));
     }
 
-    /// The answer of an attempt that finds its key completed by another worker. It has no result if the time for which results
-    /// are given is over: an attempt without a claim may find a completion of long ago.
-    fn given(&self, outcome: Outcome, now: Timestamp) -> Outcome {
-        match outcome {
-            Outcome::Superseded { result, completion } => {
-                let result =
-                    result.filter(|_| self.setting.policy.gives_result_of(completion, now));
-                Outcome::Superseded { result, completion }
-            }
-            outcome => outcome,
+    /// The answer from a completion: without its result, once that is not given any more.
+    fn given(&self, mut outcome: Outcome, now: Timestamp) -> Outcome {
+        if let Outcome::Superseded { result, completion } | Outcome::Replayed { result, completion } =
+            &mut outcome
+            && !self.setting.policy.gives_result_of(*completion, now)
+        {
+            *result = None;
         }
+        outcome
     }
 
     /// Copies of the record in the same batch share its outcome, if it has one to share.

@@ -101,7 +101,7 @@ fn with_view<T>(stage: Stage, then: impl FnOnce(&RecordView<'_, '_>) -> T) -> T 
         is_redelivered: true,
     };
     let mut record = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
-    record.granted(held(60_000));
+    record.granted(held(60_000), None);
     record.enter(stage);
     then(&RecordView {
         at: 0,

@@ -300,7 +300,7 @@ fn check_start(setup: &Setup, world: &mut World, own: &Own, at: usize, held: Opt
 }
 
 fn report(setup: &Setup, world: &mut World, own: &mut Own, ended: &RecordOutcome) {
-    let (outcome, message) = (ended.outcome(), setup.messages[own.records[ended.at]]);
+    let (outcome, message) = (&ended.outcome.0, setup.messages[own.records[ended.at]]);
     setup.witness.saw(outcome.label());
     if outcome.is_acknowledged() {
         outboxes::check_acknowledged(setup, world, message.key);
