@@ -8,7 +8,7 @@ use lambda_idempotency::{
 use serde_json::{Value, json};
 
 use crate::{
-    diverting_failures::Aside,
+    diverting_failures::Taken,
     support::{World, batch, ids, order, with_body, without},
     support_streams::{put, with_data},
 };
@@ -33,18 +33,18 @@ struct Order {
     n: u32,
 }
 
-fn function(world: &World, aside: &Aside) -> lambda_idempotency::Function {
+fn function(world: &World, taken: &Taken) -> lambda_idempotency::Function {
     let handler = world.handler();
     let typed = move |order: Order, call| handler(json!({ "id": order.id }), call);
     let operation = Operation::new("index").key("id");
-    world.with_handler(Kinesis::new().divert_bad_records(aside.sink()), &operation, typed)
+    world.with_handler(Kinesis::new().divert_bad_records(taken.sink()), &operation, typed)
 }
 
 #[tokio::test]
-async fn a_bad_record_is_put_aside_and_the_shard_continues() {
+async fn a_bad_record_is_diverted_and_the_shard_continues() {
     let world = World::new();
-    let aside = Aside::default();
-    let function = function(&world, &aside);
+    let taken = Taken::default();
+    let function = function(&world, &taken);
     let records = bad();
     let mut event = vec![put(1, "a", "a", "")];
     event.extend(records.iter().map(|(record, _)| record.clone()));
@@ -55,9 +55,9 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
     }
     world.ledger.assert_each_once(["a", "b"]);
     assert_eq!(world.store.inner().len(), 2, "bad records need no store");
-    let diverted = aside.records();
+    let diverted = taken.records();
     assert_eq!(diverted.len(), 2 * records.len(), "at each delivery,");
-    assert_eq!(aside.ids(), records.len(), "with the same ids");
+    assert_eq!(taken.ids(), records.len(), "with the same ids");
     for (found, (record, is_expected)) in diverted.iter().zip(records.iter().cycle()) {
         assert_eq!(serde_json::from_str::<Value>(&found.raw).unwrap(), *record);
         let DivertReason::BadRecord(why) = &found.reason else { panic!("{found:?}") };
@@ -68,29 +68,29 @@ async fn a_bad_record_is_put_aside_and_the_shard_continues() {
 
 /// Copies of a message have one key or identity and one content.
 #[tokio::test]
-async fn copies_in_an_event_are_put_aside_together() {
-    let (world, aside) = (World::new(), Aside::default());
+async fn copies_in_an_event_are_diverted_together() {
+    let (world, taken) = (World::new(), Taken::default());
     let operation = Operation::new("index").key("id");
-    let function = world.on(Sqs::new().divert(aside.sink()), &operation);
+    let function = world.on(Sqs::new().divert(taken.sink()), &operation);
     let event = batch([
         with_body("m-1", "not JSON"),
         order("m-2", "a", "give up"),
         with_body("m-1", "not JSON"),
         order("m-3", "a", "give up"),
     ]);
-    aside.refuse(1);
+    taken.refuse(1);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!((aside.records().len(), aside.ids()), (3, 2));
+    assert_eq!((taken.records().len(), taken.ids()), (3, 2));
 }
 
 /// On a queue, even a message that the answer could not name can be diverted.
 #[tokio::test]
-async fn a_message_without_an_id_can_be_put_aside() {
+async fn a_message_without_an_id_can_be_diverted() {
     let world = World::new();
-    let aside = Aside::default();
+    let taken = Taken::default();
     let operation = Operation::new("index").key("id");
-    let function = world.on(Sqs::new().divert_bad_records(aside.sink()), &operation);
+    let function = world.on(Sqs::new().divert_bad_records(taken.sink()), &operation);
     let event = batch([
         order("m-1", "a", ""),
         without(order("m-2", "b", ""), "messageId"),
@@ -99,6 +99,6 @@ async fn a_message_without_an_id_can_be_put_aside() {
         with_body("m-5", "not JSON"),
     ]);
     assert_eq!(world.returned(&function, &event).await, ["m-4"], "a failure is not a bad record");
-    assert_eq!(aside.records().len(), 3, "also the second one with the same body");
+    assert_eq!(taken.records().len(), 3, "also the second one with the same body");
     world.ledger.assert_each_once(["a"]);
 }

@@ -18,9 +18,9 @@ use crate::{
 
 /// A sink for records that refuses a number of them.
 #[derive(Clone, Default)]
-pub(crate) struct Aside(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
+pub(crate) struct Taken(Arc<Mutex<(Vec<DivertedRecord>, u32)>>);
 
-impl Aside {
+impl Taken {
     pub(crate) fn refuse(&self, times: u32) {
         self.0.lock().unwrap().1 = times;
     }
@@ -63,16 +63,16 @@ pub(crate) fn is_empty(answer: Result<Value, lambda_idempotency::error::Invocati
 /// processed in the same invocation.
 #[tokio::test]
 async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
-    type Build = fn(&World, &Aside) -> Function;
-    let kinesis: Build = |w, aside| w.on(Kinesis::new().divert(aside.sink()), &index());
-    let table: Build = |w, aside| {
+    type Build = fn(&World, &Taken) -> Function;
+    let kinesis: Build = |w, taken| w.on(Kinesis::new().divert(taken.sink()), &index());
+    let table: Build = |w, taken| {
         let handler = w.handler();
         let image = move |change: Value, call| handler(change["newImage"].clone(), call);
-        let source = DynamoDbStream::new().divert(aside.sink());
+        let source = DynamoDbStream::new().divert(taken.sink());
         w.with_handler(source, &index().key("newImage.id"), image)
     };
-    let kafka: Build = |w, aside| w.on(Kafka::new().divert(aside.sink()), &index());
-    let queue: Build = |w, aside| w.on(Sqs::new().divert(aside.sink()), &index());
+    let kafka: Build = |w, taken| w.on(Kafka::new().divert(taken.sink()), &index());
+    let queue: Build = |w, taken| w.on(Sqs::new().divert(taken.sink()), &index());
     let in_group = |message, id, action| grouped(order(message, id, action), FIFO, "g");
     for (function, event) in [
         (kinesis, batch([put(1, "k", "a", "fail"), put(2, "k", "b", "")])),
@@ -80,8 +80,8 @@ async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
         (kafka, topic([message(0, 1, "a", "fail"), message(0, 2, "b", "")])),
         (queue, batch([in_group("m-1", "a", "fail"), in_group("m-2", "b", "")])),
     ] {
-        let (world, aside) = (World::new(), Aside::default());
-        let function = function(&world, &aside);
+        let (world, taken) = (World::new(), Taken::default());
+        let function = function(&world, &taken);
         let first = world.invoke(&function, &event).await;
         assert!(!is_empty(first), "the first failure is not permanent");
         world.ledger.assert_never("b");
@@ -89,8 +89,8 @@ async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
             assert!(is_empty(world.invoke(&function, &event).await), "{event}");
         }
         world.ledger.assert_each_once(["b"]);
-        let records = aside.records();
-        assert_eq!((records.len(), aside.ids()), (2, 1), "at each delivery, with one id");
+        let records = taken.records();
+        assert_eq!((records.len(), taken.ids()), (2, 1), "at each delivery, with one id");
         let DivertedRecord { operation, key_hash, raw, reason, .. } = &records[0];
         assert_eq!(&**operation, "index");
         assert_eq!(key_hash.as_deref().map(str::len), Some(64));
@@ -105,37 +105,37 @@ async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
 }
 
 #[tokio::test]
-async fn first_failures_that_are_permanent_and_panics_are_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
+async fn first_failures_that_are_permanent_and_panics_are_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
     let operation = index().max_failed_attempts(1);
-    let function = world.on(Kinesis::new().divert(aside.sink()), &operation);
+    let function = world.on(Kinesis::new().divert(taken.sink()), &operation);
     let event =
         batch([put(1, "k", "a", "give up"), put(2, "k", "b", "panic"), put(3, "k", "c", "")]);
     assert!(is_empty(world.invoke(&function, &event).await));
-    assert_eq!(aside.records().len(), 2);
+    assert_eq!(taken.records().len(), 2);
     world.ledger.assert_each_once(["c"]);
 }
 
 #[tokio::test]
-async fn another_payload_under_a_key_is_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
+async fn another_payload_under_a_key_is_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
     let operation = index().fingerprint("do");
-    let function = world.on(Kinesis::new().divert(aside.sink()), &operation);
+    let function = world.on(Kinesis::new().divert(taken.sink()), &operation);
     let event = batch([put(1, "k", "a", "1"), put(2, "k", "a", "2"), put(3, "k", "b", "3")]);
     for _ in 0..2 {
         assert!(is_empty(world.invoke(&function, &event).await));
     }
     world.ledger.assert_each_once(["a", "b"]);
-    let records = aside.records();
-    assert_eq!((records.len(), aside.ids()), (2, 1));
+    let records = taken.records();
+    assert_eq!((records.len(), taken.ids()), (2, 1));
     assert_eq!(records[0].reason, DivertReason::Mismatch);
 }
 
 #[tokio::test]
 async fn a_record_is_returned_until_its_sink_takes_it_and_those_behind_it_do_not_wait() {
-    let (world, aside) = (World::new(), Aside::default());
-    let function = world.on(Kinesis::new().divert(aside.sink()), &index());
-    aside.refuse(5);
+    let (world, taken) = (World::new(), Taken::default());
+    let function = world.on(Kinesis::new().divert(taken.sink()), &index());
+    taken.refuse(5);
     let event = batch([with_data(1, "k", "not JSON"), put(2, "k", "b", "")]);
     for _ in 0..5 {
         // The first failure that a stream is told is that of the sink.
@@ -148,17 +148,17 @@ async fn a_record_is_returned_until_its_sink_takes_it_and_those_behind_it_do_not
     }
     assert!(is_empty(world.invoke(&function, &event).await));
     world.ledger.assert_each_once(["b"]);
-    assert!(matches!(aside.records()[0].reason, DivertReason::BadRecord(_)));
+    assert!(matches!(taken.records()[0].reason, DivertReason::BadRecord(_)));
 }
 
 #[tokio::test]
 async fn bad_records_may_have_another_policy() {
-    let (world, aside) = (World::new(), Aside::default());
-    let failures = Sqs::new().divert_failures(aside.sink());
+    let (world, taken) = (World::new(), Taken::default());
+    let failures = Sqs::new().divert_failures(taken.sink());
     let function = world.on(failures, &index());
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert_eq!(aside.records().len(), 1);
+    assert_eq!(taken.records().len(), 1);
 }
 
 /// A sink for bad records only does not get permanent failures, and is called at each delivery until it

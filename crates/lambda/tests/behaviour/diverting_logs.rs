@@ -17,7 +17,7 @@ use lambda_idempotency::{
 use lambda_idempotency_core::clock::Clock as _;
 
 use crate::{
-    diverting_failures::{Aside, index},
+    diverting_failures::{Taken, index},
     secrecy::capture::Captured,
     support::{World, batch, ids, order, serve},
 };
@@ -35,36 +35,36 @@ async fn logged(world: &World, observer: TracingObserver, source: Sqs) -> String
 
 #[tokio::test]
 async fn the_message_of_a_handlers_error_is_logged_only_if_enabled() {
-    let (world, aside) = (World::new(), Aside::default());
-    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(aside.sink())).await;
+    let (world, taken) = (World::new(), Taken::default());
+    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(taken.sink())).await;
     assert!(!log.contains("never again"), "{log}");
     let world = World::new();
     let shown = TracingObserver::new().showing_error_messages();
-    let log = logged(&world, shown, Sqs::new().divert(aside.sink())).await;
+    let log = logged(&world, shown, Sqs::new().divert(taken.sink())).await;
     assert!(log.contains(r#"error_message="never again""#), "{log}");
-    assert_eq!(aside.records().len(), 2);
+    assert_eq!(taken.records().len(), 2);
 }
 
 #[tokio::test]
 async fn a_failing_sink_is_logged_after_the_failure_of_the_record() {
-    let (world, aside) = (World::new(), Aside::default());
-    aside.refuse(1);
+    let (world, taken) = (World::new(), Taken::default());
+    taken.refuse(1);
     let shown = TracingObserver::new().showing_error_messages();
-    let log = logged(&world, shown, Sqs::new().divert(aside.sink())).await;
+    let log = logged(&world, shown, Sqs::new().divert(taken.sink())).await;
     let [failed, not_taken] = &log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
     assert!(failed.contains(r#"error_message="never again""#), "{log}");
     assert!(not_taken.contains("the sink failed with a message"), "{log}");
     assert!(not_taken.contains(r#"error_message="cannot be reached""#), "{log}");
     let world = World::new();
-    aside.refuse(1);
-    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(aside.sink())).await;
+    taken.refuse(1);
+    let log = logged(&world, TracingObserver::new(), Sqs::new().divert(taken.sink())).await;
     assert!(!log.contains("cannot be reached"), "{log}");
 }
 
 #[tokio::test]
 async fn a_record_that_was_diverted_is_logged_with_the_reason() {
     let log =
-        logged(&World::new(), TracingObserver::new(), Sqs::new().divert(Aside::default().sink()))
+        logged(&World::new(), TracingObserver::new(), Sqs::new().divert(Taken::default().sink()))
             .await;
     let diverted = log.lines().find(|line| line.contains("record diverted")).unwrap();
     assert!(diverted.contains("its handler failed permanently, with a message"), "{log}");
@@ -86,8 +86,8 @@ async fn a_panic_of_the_sink_is_not_logged_as_one_of_the_handler() {
 #[tokio::test]
 async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
     let world = World::new();
-    let aside = Aside::default();
-    let (sink, hangs) = (aside.sink(), Arc::new(AtomicBool::new(true)));
+    let taken = Taken::default();
+    let (sink, hangs) = (taken.sink(), Arc::new(AtomicBool::new(true)));
     let is_hanging = Arc::clone(&hangs);
     let source = Sqs::new().divert(move |diverted: DivertedRecord| {
         let hangs = is_hanging.load(Ordering::Relaxed) && &*diverted.record.id == "m-1";
@@ -114,14 +114,14 @@ async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
     assert!(captured.text().contains(late), "{}", captured.text());
     hangs.store(false, Ordering::Relaxed);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(aside.ids(), 2);
+    assert_eq!(taken.ids(), 2);
 }
 
 /// Sixteen sinks run at a time, and each round has its share of what is left.
 #[tokio::test]
 async fn sinks_that_hang_leave_time_for_those_behind_them() {
-    let (world, aside) = (World::new(), Aside::default());
-    let taking = aside.sink();
+    let (world, taken) = (World::new(), Taken::default());
+    let taking = taken.sink();
     let source = Sqs::new().divert(move |diverted: DivertedRecord| {
         let taken = (&*diverted.record.id == "m-16").then(|| taking(diverted));
         async move {
@@ -135,15 +135,15 @@ async fn sinks_that_hang_leave_time_for_those_behind_them() {
     let order = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "give up");
     let returned = world.returned(&function, &batch((0..17).map(order))).await;
     assert_eq!(returned.len(), 16);
-    assert_eq!(&*aside.records()[0].record.id, "m-16");
+    assert_eq!(&*taken.records()[0].record.id, "m-16");
 }
 
 /// 640 calls, sixteen at a time, of a sink that takes a tenth of a second: each delivery takes as many as there is time for,
 /// from the first one on.
 #[tokio::test]
 async fn healthy_sinks_of_many_records_have_the_time_that_they_need() {
-    let (world, aside) = (World::new(), Aside::default());
-    let (taking, clock) = (aside.sink(), world.clock.clone());
+    let (world, taken) = (World::new(), Taken::default());
+    let (taking, clock) = (taken.sink(), world.clock.clone());
     let source = Sqs::new().divert(move |diverted: DivertedRecord| {
         let (taken, clock) = (taking(diverted), clock.clone());
         async move {
@@ -191,8 +191,8 @@ async fn a_sink_that_was_not_called_has_not_failed() {
 /// A handler that uses up its time leaves some for the sinks of other records, and for its own.
 #[tokio::test]
 async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
-    let (world, aside) = (World::new(), Aside::default());
-    let (taking, clock) = (aside.sink(), world.clock.clone());
+    let (world, taken) = (World::new(), Taken::default());
+    let (taking, clock) = (taken.sink(), world.clock.clone());
     let source = Sqs::new().divert(move |diverted: DivertedRecord| {
         let (taken, clock) = (taking(diverted), clock.clone());
         async move {
@@ -208,7 +208,7 @@ async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
     let answer = world.clock.drive(serve(function, &event.to_string(), context)).await.unwrap();
     let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
     assert!(ids(&answer).is_empty(), "{answer}");
-    let reasons: Vec<_> = aside.records().into_iter().map(|record| record.reason).collect();
+    let reasons: Vec<_> = taken.records().into_iter().map(|record| record.reason).collect();
     assert_eq!(reasons[0], DivertReason::TimedOut);
     assert!(matches!(reasons[1], DivertReason::PermanentFailure { .. }), "{reasons:?}");
 }

@@ -7,7 +7,7 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use super::diverting_failures::{Aside, index, is_empty};
+use super::diverting_failures::{Taken, index, is_empty};
 use crate::{
     support::{World, batch, with_body},
     support_streams::{active_mq, of_active_mq, of_rabbit_mq, rabbit_mq},
@@ -28,11 +28,11 @@ fn ordered(mut message: Value) -> Value {
     message
 }
 /// All these messages are acknowledged, so each has to be diverted, with an id of its own.
-async fn all_are_put_aside(source: fn(&Aside) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
+async fn all_are_diverted(source: fn(&Taken) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
     let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
     for event in kinds {
-        let (world, aside) = (World::new(), Aside::default());
-        let (idempotency, (rabbit_mq, active_mq)) = (world.idempotency(), source(&aside));
+        let (world, taken) = (World::new(), Taken::default());
+        let (idempotency, (rabbit_mq, active_mq)) = (world.idempotency(), source(&taken));
         let function = match event(&[])["eventSource"].as_str() {
             Some("aws:rmq") => idempotency.on(rabbit_mq, &index(), world.handler()),
             _ => idempotency.on(active_mq, &index(), world.handler()),
@@ -41,13 +41,13 @@ async fn all_are_put_aside(source: fn(&Aside) -> (RabbitMq, ActiveMq), payloads:
         for payload in payloads.iter().chain(&payloads) {
             assert!(is_empty(world.invoke(&function, &event(payload)).await));
         }
-        assert_eq!((aside.records().len(), aside.ids()), (4, 2), "{:?}", aside.records());
+        assert_eq!((taken.records().len(), taken.ids()), (4, 2), "{:?}", taken.records());
     }
 }
 
 /// Both kinds of brokers, with a sink.
-fn brokers(aside: &Aside) -> (RabbitMq, ActiveMq) {
-    (RabbitMq::new().divert(aside.sink()), ActiveMq::new().divert(aside.sink()))
+fn brokers(taken: &Taken) -> (RabbitMq, ActiveMq) {
+    (RabbitMq::new().divert(taken.sink()), ActiveMq::new().divert(taken.sink()))
 }
 
 fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
@@ -55,26 +55,26 @@ fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
 }
 
 #[tokio::test]
-async fn permanent_failures_with_the_same_producer_id_are_all_put_aside() {
+async fn permanent_failures_with_the_same_producer_id_are_all_diverted() {
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
-    all_are_put_aside(brokers, as_bytes([order(1), order(2)])).await;
+    all_are_diverted(brokers, as_bytes([order(1), order(2)])).await;
 }
 
 #[tokio::test]
-async fn whole_records_with_the_same_producer_id_are_all_put_aside() {
-    let whole = |aside: &Aside| {
-        let (rabbit_mq, active_mq) = brokers(aside);
+async fn whole_records_with_the_same_producer_id_are_all_diverted() {
+    let whole = |taken: &Taken| {
+        let (rabbit_mq, active_mq) = brokers(taken);
         let by_order = || lambda_idempotency::keys::record("orderId");
         (rabbit_mq.whole_record().key(by_order()), active_mq.whole_record().key(by_order()))
     };
     let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
-    all_are_put_aside(whole, as_bytes([order(1), order(2)])).await;
+    all_are_diverted(whole, as_bytes([order(1), order(2)])).await;
 }
 
 #[tokio::test]
-async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
-    let (source, _) = brokers(&aside);
+async fn mismatches_with_the_same_producer_id_are_all_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
+    let (source, _) = brokers(&taken);
     let operation = index().fingerprint("amount");
     let function = world.on(source, &operation);
     for amount in [1, 2, 3, 2, 3] {
@@ -84,31 +84,31 @@ async fn mismatches_with_the_same_producer_id_are_all_put_aside() {
         ));
     }
     world.ledger.assert_each_once(["a"]);
-    assert_eq!((aside.records().len(), aside.ids()), (4, 2));
+    assert_eq!((taken.records().len(), taken.ids()), (4, 2));
 }
 
 #[tokio::test]
-async fn bad_records_with_the_same_producer_id_are_all_put_aside() {
+async fn bad_records_with_the_same_producer_id_are_all_diverted() {
     let order = |amount: u32| json!({ "no id": "a", "amount": amount });
-    all_are_put_aside(brokers, as_bytes([order(1), order(2)])).await;
-    all_are_put_aside(brokers, [vec![0xff], vec![0xfe]]).await;
+    all_are_diverted(brokers, as_bytes([order(1), order(2)])).await;
+    all_are_diverted(brokers, [vec![0xff], vec![0xfe]]).await;
 }
 
 #[tokio::test]
-async fn bad_envelopes_with_the_same_producer_id_are_all_put_aside() {
-    let enveloped = |aside: &Aside| {
-        let (rabbit_mq, active_mq) = brokers(aside);
+async fn bad_envelopes_with_the_same_producer_id_are_all_diverted() {
+    let enveloped = |taken: &Taken| {
+        let (rabbit_mq, active_mq) = brokers(taken);
         (rabbit_mq.envelope(Envelope::Sns), active_mq.envelope(Envelope::Sns))
     };
     let order = |amount: u32| json!({ "id": "a", "amount": amount });
-    all_are_put_aside(enveloped, as_bytes([order(1), order(2)])).await;
+    all_are_diverted(enveloped, as_bytes([order(1), order(2)])).await;
 }
 
 /// A service that forwards notifications may use one id twice, and send a message that is not a string.
 #[tokio::test]
-async fn bad_notifications_with_the_same_id_are_all_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
-    let source = Sqs::new().envelope(Envelope::Sns).divert(aside.sink());
+async fn bad_notifications_with_the_same_id_are_all_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
+    let source = Sqs::new().envelope(Envelope::Sns).divert(taken.sink());
     let function = world.on(source, &index());
     let forwarded = |amount: u32| {
         let message = json!({ "id": "a", "amount": amount });
@@ -118,13 +118,13 @@ async fn bad_notifications_with_the_same_id_are_all_put_aside() {
         let event = batch([with_body(message, &forwarded(amount))]);
         assert!(world.returned(&function, &event).await.is_empty());
     }
-    assert_eq!((aside.records().len(), aside.ids()), (3, 2), "{:?}", aside.records());
+    assert_eq!((taken.records().len(), taken.ids()), (3, 2), "{:?}", taken.records());
 }
 
 #[tokio::test]
-async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
-    let (source, operation) = (Sqs::new().divert(aside.sink()), index().fingerprint("amount"));
+async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
+    let (source, operation) = (Sqs::new().divert(taken.sink()), index().fingerprint("amount"));
     let function = world.on(source, &operation);
     let order = |message, item| {
         let order = json!({ "id": "a", "amount": 1, "do": "give up", "item": item });
@@ -132,15 +132,15 @@ async fn different_orders_with_the_same_fingerprint_in_one_batch_are_all_put_asi
     };
     let event = batch([order("m-1", "book"), order("m-2", "pen"), order("m-3", "book")]);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(aside.records().len(), 2, "the third is a copy of the first");
+    assert_eq!(taken.records().len(), 2, "the third is a copy of the first");
 }
 
 /// Key and fingerprint are outside of the payload, which is the same.
 #[tokio::test]
-async fn records_that_differ_only_outside_of_their_payload_are_all_put_aside() {
-    let (world, aside) = (World::new(), Aside::default());
+async fn records_that_differ_only_outside_of_their_payload_are_all_diverted() {
+    let (world, taken) = (World::new(), Taken::default());
     let attribute = |name: &str| record(format!("messageAttributes.{name}.stringValue"));
-    let source = Sqs::new().divert(aside.sink());
+    let source = Sqs::new().divert(taken.sink());
     let operation = Operation::new("index");
     let source = source.key(attribute("orderId")).fingerprint(attribute("amount"));
     let function = world.on(source, &operation);
@@ -156,16 +156,16 @@ async fn records_that_differ_only_outside_of_their_payload_are_all_put_aside() {
     for _ in 0..2 {
         assert!(world.returned(&function, &event).await.is_empty());
     }
-    assert_eq!((aside.records().len(), aside.ids()), (4, 2), "the third is a copy of the first");
+    assert_eq!((taken.records().len(), taken.ids()), (4, 2), "the third is a copy of the first");
 }
 
 /// Without an id of the producer, or with one that it uses twice, only their headers tell these messages apart. The broker
 /// counts deliveries in the headers, too.
 #[tokio::test]
-async fn bad_records_that_differ_in_their_headers_are_all_put_aside() {
+async fn bad_records_that_differ_in_their_headers_are_all_diverted() {
     for id in [Value::Null, "order-1".into()] {
-        let (world, aside) = (World::new(), Aside::default());
-        let function = world.on(RabbitMq::new().divert(aside.sink()), &index());
+        let (world, taken) = (World::new(), Taken::default());
+        let function = world.on(RabbitMq::new().divert(taken.sink()), &index());
         let bad = |region: &str, count: u32| {
             let mut bad = of_rabbit_mq(id.clone(), "not JSON");
             bad["redelivered"] = (count > 0).into();
@@ -177,6 +177,6 @@ async fn bad_records_that_differ_in_their_headers_are_all_put_aside() {
             let event = rabbit_mq([bad("eu", count), bad("us", count)]);
             assert!(is_empty(world.invoke(&function, &event).await));
         }
-        assert_eq!((aside.records().len(), aside.ids()), (4, 2), "{id}");
+        assert_eq!((taken.records().len(), taken.ids()), (4, 2), "{id}");
     }
 }

@@ -106,7 +106,7 @@ mod disabled {
     use serde_json::{Value, json};
 
     use crate::{
-        diverting_failures::Aside,
+        diverting_failures::Taken,
         metrics::Lines,
         support::{FIFO, World, batch, grouped, order, with_body},
     };
@@ -144,29 +144,29 @@ mod disabled {
 
     #[tokio::test]
     #[ignore = "run by the test above"]
-    async fn permanent_failures_are_put_aside() {
-        let (world, aside) = (world(), Aside::default());
-        let source = Sqs::new().divert(aside.sink());
+    async fn permanent_failures_are_diverted() {
+        let (world, taken) = (world(), Taken::default());
+        let source = Sqs::new().divert(taken.sink());
         let function = world.on(source, &place());
         let event = batch([order("m-1", "a", "give up")]);
         for times in 1..=2 {
             assert!(world.returned(&function, &event).await.is_empty());
-            assert_eq!(aside.records().len(), times);
+            assert_eq!(taken.records().len(), times);
         }
     }
 
     /// The sink fails permanently. That does not count as a failure of a handler.
     #[tokio::test]
     #[ignore = "run by the test above"]
-    async fn a_bad_record_that_cannot_be_put_aside_is_returned() {
-        let (world, aside) = (world(), Aside::default());
-        let source = Sqs::new().divert(aside.sink());
+    async fn a_bad_record_that_cannot_be_diverted_is_returned() {
+        let (world, taken) = (world(), Taken::default());
+        let source = Sqs::new().divert(taken.sink());
         let function = world.on(source, &place());
         let event = batch([with_body("m-1", "{}")]);
-        aside.refuse(1);
+        taken.refuse(1);
         assert_eq!(world.returned(&function, &event).await, ["m-1"]);
         assert!(world.returned(&function, &event).await.is_empty());
-        let reason = &aside.records()[0].reason;
+        let reason = &taken.records()[0].reason;
         assert!(matches!(reason, DivertReason::BadRecord(_)), "{reason:?}");
     }
 

@@ -17,7 +17,7 @@ use lambda_idempotency_testkit::faults::Fault;
 use serde_json::{Value, json};
 
 use crate::{
-    diverting_failures::Aside,
+    diverting_failures::Taken,
     outbox::Wire,
     support::{World, batch, order},
 };
@@ -161,15 +161,15 @@ async fn a_key_that_no_payload_has_cannot_be_freed() {
 }
 
 #[tokio::test]
-async fn a_record_that_fails_after_its_key_was_freed_is_put_aside_as_well() {
+async fn a_record_that_fails_after_its_key_was_freed_is_diverted_as_well() {
     let world = World::instant();
-    let (idempotency, aside) = (world.idempotency(), Aside::default());
-    let source = Sqs::new().divert_failures(aside.sink());
+    let (idempotency, taken) = (world.idempotency(), Taken::default());
+    let source = Sqs::new().divert_failures(taken.sink());
     let function = idempotency.on(source, &place(), world.handler()).unwrap();
     for round in 1..=2 {
         // The same message: somebody has moved it back.
         assert!(world.returned(&function, &batch([order("m-1", "a", "give up")])).await.is_empty());
-        assert_eq!((aside.records().len(), aside.ids()), (round, 1));
+        assert_eq!((taken.records().len(), taken.ids()), (round, 1));
         assert_eq!(idempotency.free(&place(), &payload()).await.unwrap(), Freed::PermanentlyFailed);
         world.clock.advance(Duration::from_secs(1));
     }

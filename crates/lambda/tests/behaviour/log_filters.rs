@@ -88,7 +88,7 @@ async fn a_success_writes_no_line_and_a_batch_of_them_one() {
 }
 
 #[tokio::test]
-async fn a_record_that_returns_is_not_said_to_be_settled() {
+async fn a_record_that_returns_is_not_said_to_be_done() {
     let world = World::new();
     for (message, said, outcome, failed_attempts) in [
         (order("m-1", "a", "fail"), "record returned", "failed", 1),

@@ -17,7 +17,7 @@ use lambda_idempotency_testkit::faults::{Fault, GuardKind};
 use serde_json::{Value, json};
 
 use crate::{
-    diverting_failures::{Aside, index},
+    diverting_failures::{Taken, index},
     support::{World, batch, notification, order},
 };
 
@@ -178,12 +178,12 @@ async fn work_that_is_not_recorded_lost_attempts_and_throttles_are_counted() {
 }
 
 #[tokio::test]
-async fn a_permanent_failure_is_counted_once_whether_its_record_is_put_aside_or_not() {
-    let (world, lines, aside) = (World::new(), Lines::default(), Aside::default());
+async fn a_permanent_failure_is_counted_once_whether_its_record_is_diverted_or_not() {
+    let (world, lines, taken) = (World::new(), Lines::default(), Taken::default());
     let idempotency = world.idempotency().with_observer(lines.metrics());
-    let (source, operation) = (Sqs::new().divert(aside.sink()), index().max_failed_attempts(1));
+    let (source, operation) = (Sqs::new().divert(taken.sink()), index().max_failed_attempts(1));
     let function = idempotency.on(source, &operation, world.handler()).unwrap();
-    aside.refuse(1);
+    taken.refuse(1);
     let copies = [order("m-1", "a", "give up"), order("m-2", "a", "give up")];
     for (outcome, counted) in [("failed", json!(1.0)), ("permanently_failed", Value::Null)] {
         world.invoke(&function, &batch(copies.clone())).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_permanent_failure_is_counted_once_whether_its_record_is_put_aside_or_
         assert!(document[outcome].is_number(), "{document}");
         assert_eq!(document["permanent_failures"], counted, "{document}");
     }
-    assert_eq!(aside.records().len(), 1);
+    assert_eq!(taken.records().len(), 1);
 }
 
 #[tokio::test]

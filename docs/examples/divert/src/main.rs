@@ -1,8 +1,8 @@
-//! Puts records that will never be processed aside, so that they do not block later records of their
+//! Diverts records that will never be processed, so that they do not block later records of their
 //! stream: in an SQS queue or, if they are too large for that, in an S3 bucket.
 //!
-//! The function needs `sqs:SendMessage` on the queue and its URL in `ASIDE_QUEUE_URL`, `s3:PutObject` on
-//! the bucket and its name in `ASIDE_BUCKET`. One of the two sinks may be enough: `to_bucket` takes
+//! The function needs `sqs:SendMessage` on the queue and its URL in `SINK_QUEUE_URL`, `s3:PutObject` on
+//! the bucket and its name in `SINK_BUCKET`. One of the two sinks may be enough: `to_bucket` takes
 //! records of any size; a message in the queue can cause an alarm. Both contain payloads: encrypt them,
 //! and let few people read them.
 
@@ -21,12 +21,12 @@ struct Order {}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
-    let aside = Aside::from_env().await?;
+    let sink = Sink::from_env().await?;
     let index = Operation::new("index-order")
         .key("orderId")
         // Without a limit, a record whose handler always fails is tried until it expires.
         .max_failed_attempts(3);
-    let orders = Kinesis::new().divert(move |record| aside.clone().put(record));
+    let orders = Kinesis::new().divert(move |record| sink.clone().put(record));
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     lambda_runtime::run(idempotency.on(orders, &index, index_order)?).await
 }
@@ -37,21 +37,21 @@ async fn index_order(_: Order, _: Call) -> Result<(), Failure> {
 
 /// Where records are diverted to.
 #[derive(Clone)]
-struct Aside {
+struct Sink {
     sqs: aws_sdk_sqs::Client,
     queue_url: String,
     s3: aws_sdk_s3::Client,
     bucket: String,
 }
 
-impl Aside {
+impl Sink {
     async fn from_env() -> Result<Self, Error> {
         let config = aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await;
         Ok(Self {
             sqs: aws_sdk_sqs::Client::new(&config),
-            queue_url: std::env::var("ASIDE_QUEUE_URL")?,
+            queue_url: std::env::var("SINK_QUEUE_URL")?,
             s3: aws_sdk_s3::Client::new(&config),
-            bucket: std::env::var("ASIDE_BUCKET")?,
+            bucket: std::env::var("SINK_BUCKET")?,
         })
     }
 
