@@ -22,7 +22,7 @@ use lambda_idempotency_engine::{batch::Engine, call::RecordId};
 use crate::{
     find_key::{Extraction, Inspected},
     route::Route,
-    source::{DivertReason, DivertedRecord, Record, Settings, Sink},
+    source::{DivertReason, DivertedRecord, Record, Sink},
 };
 
 /// How many sinks run at a time: each may open a connection.
@@ -37,14 +37,22 @@ const LEAST_SHARE: Duration = Duration::from_secs(1);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
 /// When handlers have ended and their outcomes are recorded, in an invocation that has `begun` and ends then: earlier where
-/// a sink may have to be called.
+/// a sink may have to be called, also if the deadline is unknown.
 pub(crate) fn end_of_work(
-    settings: &Settings,
+    route: &Route,
     begun: Timestamp,
     deadline: Option<Timestamp>,
 ) -> Option<Timestamp> {
-    let reserved = |end: Timestamp| end.minus(RESERVED.min(end.since(begun) / 5));
-    if settings.has_sink() { deadline.map(reserved) } else { deadline }
+    if !route.settings.has_sink() {
+        return deadline;
+    }
+    let end = end_of_invocation(route, begun, deadline);
+    Some(end.minus(RESERVED.min(end.since(begun) / 5)))
+}
+
+/// The deadline, or the end of the time that an invocation has without a known one.
+fn end_of_invocation(route: &Route, begun: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
+    deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout))
 }
 
 /// The call of a sink, for a record and its copies.
@@ -84,7 +92,7 @@ impl<'a> Sinks<'a> {
         begun: Timestamp,
         deadline: Option<Timestamp>,
     ) -> Self {
-        let end = deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
+        let end = end_of_invocation(route, begun, deadline);
         let until = end.minus(REPLY_MARGIN.min(end.since(begun) / 20));
         Self { engine, route, extraction, until }
     }

@@ -178,7 +178,7 @@ impl Inner {
             let delivered = invoked.delivers(record, is_cause).kept(kept);
             route.delivery(record, delivered, &extraction)
         });
-        let end_of_work = end_of_work(&route.settings, begun, invoked.deadline());
+        let end_of_work = end_of_work(route, begun, invoked.deadline());
         let batch = Batch::for_operation(&route.prepared.name, &route.policy, &route.prepared.pace)
             .within(Some(&context.request_id), end_of_work)
             .with(deliveries.collect());
@@ -232,7 +232,7 @@ impl Inner {
             });
             let Some((record, delivery)) = delivery else { continue };
             let begun = self.engine.clock().now();
-            let end_of_work = end_of_work(&route.settings, begun, invoked.deadline());
+            let end_of_work = end_of_work(route, begun, invoked.deadline());
             let batch = Batch::for_operation(&route.prepared.name, &policy, &route.prepared.pace)
                 .within(request_id, end_of_work)
                 .with(vec![delivery.in_group(None)]);

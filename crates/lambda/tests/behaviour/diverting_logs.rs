@@ -188,27 +188,31 @@ async fn a_sink_that_was_not_called_has_not_failed() {
     assert!(!log.contains("the sink failed"), "{log}");
 }
 
-/// A handler that uses up its time leaves some for the sinks of other records, and for its own.
+/// A handler that uses up its time leaves some for the sinks of other records, and for its own: also where the deadline is
+/// unknown, or one that Lambda cannot mean.
 #[tokio::test]
 async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
-    let (world, taken) = (World::new(), Taken::default());
-    let (taking, clock) = (taken.sink(), world.clock.clone());
-    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
-        let (taken, clock) = (taking(diverted), clock.clone());
-        async move {
-            clock.sleep(Duration::from_millis(400)).await;
-            taken.await
-        }
-    });
-    let operation = index().on_timeout(OnTimeout::FailPermanently);
-    let function = world.on(source, &operation);
-    let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);
-    let mut context = world.context();
-    context.deadline = world.clock.now().plus(Duration::from_secs(3)).as_millis();
-    let answer = world.clock.drive(serve(function, &event.to_string(), context)).await.unwrap();
-    let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
-    assert!(ids(&answer).is_empty(), "{answer}");
-    let reasons: Vec<_> = taken.records().into_iter().map(|record| record.reason).collect();
-    assert_eq!(reasons[0], DivertReason::TimedOut);
-    assert!(matches!(reasons[1], DivertReason::PermanentFailure { .. }), "{reasons:?}");
+    for deadline in [World::new().clock.now().plus(Duration::from_secs(3)).as_millis(), 0, 600_000]
+    {
+        let (world, taken) = (World::new(), Taken::default());
+        let (taking, clock) = (taken.sink(), world.clock.clone());
+        let source = Sqs::new().divert(move |diverted: DivertedRecord| {
+            let (taken, clock) = (taking(diverted), clock.clone());
+            async move {
+                clock.sleep(Duration::from_millis(400)).await;
+                taken.await
+            }
+        });
+        let operation = index().on_timeout(OnTimeout::FailPermanently);
+        let function = world.on(source, &operation);
+        let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);
+        let mut context = world.context();
+        context.deadline = deadline;
+        let answer = world.clock.drive(serve(function, &event.to_string(), context)).await.unwrap();
+        let answer: serde_json::Value = serde_json::from_str(answer.get()).unwrap();
+        assert!(ids(&answer).is_empty(), "{deadline}: {answer}");
+        let reasons: Vec<_> = taken.records().into_iter().map(|record| record.reason).collect();
+        assert_eq!(reasons[0], DivertReason::TimedOut);
+        assert!(matches!(reasons[1], DivertReason::PermanentFailure { .. }), "{reasons:?}");
+    }
 }
