@@ -212,11 +212,11 @@
 //!
 //! // In a Lambda function, `&event.context` is the context.
 //! let context = RunContext::without_deadline();
-//! let one = idempotency.run(&charge, &payments[0], context, async |_| Ok::<_, Failure>(5)).await?;
+//! let one = idempotency.run(&charge, &payments[0], &context, async |_| Ok::<_, Failure>(5)).await?;
 //! assert_eq!((one.result, one.replayed), (5, false));
 //!
 //! let charged = async |_payment, _call| Ok::<_, Failure>(7);
-//! for run in idempotency.run_many(&charge, payments, context, charged).await {
+//! for run in idempotency.run_many(&charge, payments, &context, charged).await {
 //!     println!("{}", run?.result); // 5, 7, 5
 //! }
 //! # Ok(())

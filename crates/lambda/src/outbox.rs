@@ -25,7 +25,7 @@
 //!     Ok::<_, PublishError>("placed".to_owned())
 //! };
 //! for _ in 0..2 {
-//!     idempotency.run(&operation, &order, RunContext::without_deadline(), place).await?;
+//!     idempotency.run(&operation, &order, &RunContext::without_deadline(), place).await?;
 //! }
 //! assert_eq!(sender.sent().len(), 1);
 //! # Ok(())

@@ -20,6 +20,7 @@ use crate::{
     call::Invoked,
     error::ConfigError,
     function::Function,
+    idempotency::run_context::IntoRunContext,
     route::Route,
     source::{Event, Record},
 };
@@ -53,7 +54,7 @@ use crate::{
 ///
 /// // In the function with the schedule, where the context is `&event.context`:
 /// let recovery = Recovery::new(store, function)?;
-/// let recovered = recovery.run(None, RunContext::without_deadline()).await?;
+/// let recovered = recovery.run(None, &RunContext::without_deadline()).await?;
 /// assert_eq!((recovered.recovered, recovered.given_up), (0, 0));
 /// # Ok(())
 /// # }
@@ -156,12 +157,15 @@ impl<S: Browse> Recovery<S> {
     ///
     /// # Errors
     /// A page of the store could not be read. Earlier recoveries are recorded.
-    pub async fn run<'c>(
+    pub async fn run<'c, C>(
         &self,
         from: Option<&Cursor>,
-        context: impl Into<RunContext<'c>>,
-    ) -> Result<Recovered, StoreError> {
-        let context = context.into();
+        context: &'c C,
+    ) -> Result<Recovered, StoreError>
+    where
+        &'c C: IntoRunContext<'c>,
+    {
+        let context: RunContext<'c> = context.into();
         let deadline = context.invocation_deadline(self.now());
         let (until, request_id) = (deadline.map_or(0, Timestamp::as_millis), context.request_id());
         let clock = self.function.0.engine.clock();

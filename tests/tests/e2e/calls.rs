@@ -79,7 +79,7 @@ fn count(calls: usize, delay: u64, work: u64, function: &Runtime) -> Counts {
                 }
                 Ok::<_, Infallible>(n)
             };
-            idempotency.run(operation, &payload, far(), handler).await
+            idempotency.run(operation, &payload, &far(), handler).await
         };
         join_all((0..calls).map(run)).await
     });
@@ -170,7 +170,7 @@ fn among_a_thousand_calls_of_run_none_is_fenced_and_none_gives_up_claiming() {
                 }
                 Ok::<_, Infallible>(n)
             };
-            idempotency.run(operation, &payload, far(), handler).await
+            idempotency.run(operation, &payload, &far(), handler).await
         };
         join_all((0..1000).map(run)).await
     });
@@ -189,7 +189,7 @@ fn a_thousand_payloads_of_run_many_need_less_than_a_request_each() {
     let function = async |_: serde_json::Value, _: Call| Ok::<_, Infallible>(1);
     let context = RunContext::without_deadline();
     let idempotency = idempotency(&proxy);
-    let running = idempotency.run_many(&operation, payloads, context, function);
+    let running = idempotency.run_many(&operation, payloads, &context, function);
     let runs = one_thread().block_on(running);
     assert!(runs.len() == 1000 && runs.iter().all(|run| run.as_ref().is_ok_and(|r| r.recorded)));
     let requests = proxy.take_requests().len();

@@ -114,7 +114,7 @@ async fn the_work_of_a_dead_function_of_ours_is_done_by_powertools_after_its_lea
             let ends = ours.now().plus(Duration::from_millis(LEASE.unsigned_abs()));
             let (idempotency, operation) = (ours.idempotency(None), ours.operation(&settings));
             let (event, begun) = (raw(EVENT), Notify::new());
-            let run = idempotency.run(&operation, &event, ends, async |_| {
+            let run = idempotency.run(&operation, &event, &ends, async |_| {
                 begun.notify_one();
                 pending::<Result<Value, Failure>>().await
             });

@@ -69,7 +69,7 @@ async fn with_their_key(
     work: Arc<Work>,
 ) -> Result<(), Failure> {
     let context = call.context().map_or(RunContext::without_deadline(), RunContext::from);
-    let run = idempotency.run(&theirs, &order, context, async |_| {
+    let run = idempotency.run(&theirs, &order, &context, async |_| {
         work.place().await;
         Ok::<_, Failure>(())
     });

@@ -130,7 +130,7 @@ impl Ours {
     {
         let (operation, context) = (self.operation(settings), RunContext::without_deadline());
         let idempotency = self.idempotency(settings.sort_key);
-        idempotency.run(&operation, &raw(event), context, |_| work()).await
+        idempotency.run(&operation, &raw(event), &context, |_| work()).await
     }
 }
 

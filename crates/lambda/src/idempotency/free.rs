@@ -26,11 +26,11 @@ impl Idempotency {
     /// let placed = async |_| Ok::<_, Failure>("placed".to_owned());
     /// let context = RunContext::without_deadline;
     ///
-    /// idempotency.run(&place, &order, context(), placed).await?;
+    /// idempotency.run(&place, &order, &context(), placed).await?;
     /// // The order is cancelled. A payload with the same key is enough.
     /// assert_eq!(idempotency.free(&place, &json!({ "orderId": "o-1" })).await?, Freed::Completed);
     ///
-    /// let again = idempotency.run(&place, &order, context(), placed).await?;
+    /// let again = idempotency.run(&place, &order, &context(), placed).await?;
     /// assert!(!again.replayed);
     /// # Ok(())
     /// # }

@@ -350,7 +350,7 @@ mod tests {
         for number in 1..=2 {
             let context = crate::RunContext::without_deadline();
             let count = |_| async move { Ok::<_, std::io::Error>(number) };
-            let run = disabled.run(&operation, &payload, context, count).await.unwrap();
+            let run = disabled.run(&operation, &payload, &context, count).await.unwrap();
             assert_eq!((run.result, run.replayed, run.recorded), (number, false, false));
         }
         let message = serde_json::json!({

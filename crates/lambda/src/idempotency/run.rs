@@ -76,7 +76,7 @@ impl Idempotency {
     /// for expected_replay in [false, true] {
     ///     let context = RunContext::without_deadline();
     ///     let run = idempotency
-    ///         .run(&charge, &payment, context, async |_| Ok::<_, Failure>(42))
+    ///         .run(&charge, &payment, &context, async |_| Ok::<_, Failure>(42))
     ///         .await?;
     ///     assert_eq!((run.result, run.replayed), (42, expected_replay));
     /// }
@@ -99,14 +99,16 @@ impl Idempotency {
     /// The function's own failure, or why it was not called; see [`RunError`].
     // A boxed future, because its type has none of the bounds: for each that does not hold, the compiler would have an error
     // at the call, one at its future and one at its `await`.
-    pub fn run<'a, P, R, F, Fut, E>(
+    // The context by reference: where it is forgotten, the compiler then says which argument is missing.
+    pub fn run<'a, 'c, C, P, R, F, Fut, E>(
         &'a self,
         operation: &Operation,
         payload: &P,
-        context: impl IntoRunContext<'a>,
+        context: &'c C,
         function: F,
     ) -> BoxFuture<'a, Result<Run<R>, RunError>>
     where
+        &'c C: IntoRunContext<'a>,
         P: Serialize + ?Sized,
         R: CallResult + 'a,
         F: FnOnce(Call) -> Fut + Send + 'a,

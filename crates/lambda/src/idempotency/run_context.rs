@@ -14,11 +14,11 @@ use crate::{
 /// tenant.
 ///
 /// Inside a Lambda function, give the invocation's context, `&event.context`. Elsewhere, give a
-/// deadline, or [`without_deadline`](Self::without_deadline).
+/// deadline, or [`without_deadline`](Self::without_deadline), by reference as well.
 ///
 /// | from | deadline | tenant |
 /// |---|---|---|
-/// | `&lambda_runtime::Context` | that of the invocation | the one that Lambda's [tenant isolation] names |
+/// | [`lambda_runtime::Context`] | that of the invocation | the one that Lambda's [tenant isolation] names |
 /// | [`Timestamp`](crate::clock::Timestamp) | this one | none |
 /// | [`without_deadline`](Self::without_deadline) | 15 minutes after the call began | none |
 ///
@@ -72,7 +72,7 @@ impl RunContext<'_> {
     /// async fn received(body: &serde_json::Value, receives: u32, idempotency: &Idempotency) -> Result<(), RunError> {
     ///     let place = Operation::new("place-order").key("orderId");
     ///     let context = RunContext::without_deadline().with_receives(receives);
-    ///     let run = idempotency.run(&place, body, context, async |_: Call| Ok::<_, Failure>(())).await?;
+    ///     let run = idempotency.run(&place, body, &context, async |_: Call| Ok::<_, Failure>(())).await?;
     ///     Ok(run.result)
     /// }
     /// # #[tokio::main(flavor = "current_thread")]
@@ -146,13 +146,13 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// What converts to a [`RunContext`]: `&lambda_runtime::Context`, a [`Timestamp`], or a [`RunContext`].
+/// References that convert to a [`RunContext`]: to a [`lambda_runtime::Context`], a [`Timestamp`], or a [`RunContext`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the context of a call",
     label = "the context is expected here",
     note = "the arguments are: operation, payload, context, function",
-    note = "in a Lambda function the context is `&event.context`; elsewhere it is a deadline (`Timestamp`), or \
-            `RunContext::without_deadline()`"
+    note = "in a Lambda function the context is `&event.context`; elsewhere it is a deadline (`&Timestamp`), or \
+            `&RunContext::without_deadline()`"
 )]
 pub trait IntoRunContext<'a>: Into<RunContext<'a>> {}
 
@@ -167,9 +167,15 @@ impl<'a> From<&'a Context> for RunContext<'a> {
 
 /// The deadline of the call: the call has to finish until then, and its claim holds the key until
 /// then.
-impl From<Timestamp> for RunContext<'_> {
-    fn from(invocation_deadline: Timestamp) -> Self {
-        Self::of(Within::Until(invocation_deadline))
+impl From<&Timestamp> for RunContext<'_> {
+    fn from(invocation_deadline: &Timestamp) -> Self {
+        Self::of(Within::Until(*invocation_deadline))
+    }
+}
+
+impl<'a> From<&RunContext<'a>> for RunContext<'a> {
+    fn from(context: &RunContext<'a>) -> Self {
+        *context
     }
 }
 

@@ -51,7 +51,7 @@ impl Idempotency {
     ///
     /// let charged = async |payment: Payment, _: Call| Ok::<_, Failure>(payment.amount);
     /// let runs =
-    ///     idempotency.run_many(&charge, payments, RunContext::without_deadline(), charged).await;
+    ///     idempotency.run_many(&charge, payments, &RunContext::without_deadline(), charged).await;
     ///
     /// let runs = runs.into_iter().collect::<Result<Vec<_>, _>>()?;
     /// let charged: Vec<_> = runs.iter().map(|run| (run.result, run.replayed)).collect();
@@ -75,14 +75,15 @@ impl Idempotency {
     /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
     /// list is empty in any case.
     // A boxed future, as of `run`.
-    pub fn run_many<'a, P, R, F, Fut, E>(
+    pub fn run_many<'a, 'c, C, P, R, F, Fut, E>(
         &'a self,
         operation: &Operation,
         payloads: impl IntoIterator<Item = P>,
-        context: impl IntoRunContext<'a>,
+        context: &'c C,
         function: F,
     ) -> BoxFuture<'a, Vec<Result<Run<R>, RunError>>>
     where
+        &'c C: IntoRunContext<'a>,
         P: Serialize + Send + 'a,
         R: CallResult + 'a,
         F: Fn(P, Call) -> Fut + Send + Sync + 'a,

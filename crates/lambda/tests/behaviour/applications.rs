@@ -171,7 +171,7 @@ async fn a_call_inside_itself_fails_at_once() {
     let inner = idempotency.clone();
     let charge = async |id: u32| {
         let handler = async |_: Call| Ok::<_, Failure>(id);
-        inner.run(&process(), &json!({ "id": id }), RunContext::without_deadline(), handler).await
+        inner.run(&process(), &json!({ "id": id }), &RunContext::without_deadline(), handler).await
     };
     let nested = async |_: Call| {
         tokio::task::yield_now().await;
@@ -181,7 +181,7 @@ async fn a_call_inside_itself_fails_at_once() {
         Ok::<_, Failure>(charge(2).await?.result)
     };
     let run = idempotency
-        .run(&process(), &json!({ "id": 1 }), RunContext::without_deadline(), nested)
+        .run(&process(), &json!({ "id": 1 }), &RunContext::without_deadline(), nested)
         .await
         .unwrap();
     assert_eq!(run.result, 2, "another key is accepted");
@@ -199,13 +199,13 @@ async fn a_call_on_another_store_or_after_a_panic_is_not_nested() {
     let context = RunContext::without_deadline();
     let charged = async |_: Call| Ok::<_, Failure>(1);
     let across = async |_: Call| {
-        let run = elsewhere.run(&process(), &payload, context, charged).await?;
+        let run = elsewhere.run(&process(), &payload, &context, charged).await?;
         Ok::<_, Failure>(run.result)
     };
-    idempotency.run(&process(), &payload, context, across).await.unwrap();
+    idempotency.run(&process(), &payload, &context, across).await.unwrap();
 
     let payload = json!({ "id": 2 });
     let panics = async |_: Call| -> Result<u32, Failure> { panic!("no luck") };
-    idempotency.run(&process(), &payload, context, panics).await.unwrap_err();
+    idempotency.run(&process(), &payload, &context, panics).await.unwrap_err();
     assert_eq!(world.run(&idempotency, &process(), &payload, 1).await.unwrap().result, 1);
 }

@@ -172,7 +172,7 @@ async fn run_takes_the_invocation_from_its_context() {
     let running = idempotency.run(&operation, &a, &context, noted);
     let within = world.clock.drive(running).await.unwrap();
     assert_eq!(within.result, r#"Some("request-1") true"#);
-    let running = idempotency.run(&operation, &b, RunContext::without_deadline(), noted);
+    let running = idempotency.run(&operation, &b, &RunContext::without_deadline(), noted);
     assert_eq!(world.clock.drive(running).await.unwrap().result, "None false");
 }
 
@@ -243,7 +243,7 @@ fn run_is_send() {
     fn send<T: Send>(_: T) {}
     let idempotency = World::new().idempotency();
     let operation = Operation::new("a");
-    send(idempotency.run(&operation, "payload", RunContext::without_deadline(), |_| async {
+    send(idempotency.run(&operation, "payload", &RunContext::without_deadline(), |_| async {
         Ok::<_, Failure>(1)
     }));
 }

@@ -117,7 +117,7 @@ impl Mortal {
     async fn recover(&self, function: &Function) -> Recovered {
         let context = RunContext::without_deadline();
         let recovery = self.recovery(function);
-        self.world.clock.drive(recovery.run(None, context)).await.unwrap()
+        self.world.clock.drive(recovery.run(None, &context)).await.unwrap()
     }
 
     async fn stored(&self) -> Vec<IdempotencyRecord> {
@@ -178,8 +178,8 @@ async fn of_two_recoveries_and_a_redelivery_one_runs_the_record() {
     mortal.died(&function, &message()).await;
     // Another process each.
     let (one, other) = (mortal.recovery(&mortal.sqs()), mortal.recovery(&mortal.sqs()));
-    let context = || RunContext::without_deadline();
-    let recoveries = join(one.run(None, context()), other.run(None, context()));
+    let context = RunContext::without_deadline();
+    let recoveries = join(one.run(None, &context), other.run(None, &context));
     let event = message();
     let redelivery = serve(mortal.sqs(), &event, mortal.world.context());
     let ((one, other), answer) = mortal.world.clock.drive(join(recoveries, redelivery)).await;
@@ -306,7 +306,8 @@ async fn a_record_whose_attempt_has_just_failed_is_left_to_its_source() {
     assert_eq!(mortal.world.returned(&function, &event).await, ["m-1"]);
     let recover = async || {
         let recovery = mortal.recovery(&function).with_min_age(Duration::from_secs(10));
-        let running = recovery.run(None, RunContext::without_deadline());
+        let context = RunContext::without_deadline();
+        let running = recovery.run(None, &context);
         mortal.world.clock.drive(running).await.unwrap().failed
     };
     assert_eq!(recover().await, 0, "it was claimed 20 seconds ago, and has failed now");
@@ -450,7 +451,7 @@ async fn a_recovery_ends_at_its_deadline_and_goes_on_where_it_stopped() {
     loop {
         let deadline = mortal.world.clock.now().plus(Duration::from_secs(4));
         let recovery = mortal.recovery(&function);
-        let running = recovery.run(next.as_ref(), deadline);
+        let running = recovery.run(next.as_ref(), &deadline);
         let recovered = mortal.world.clock.drive(running).await.unwrap();
         (total, runs) = (total + recovered.recovered, runs + 1);
         if recovered.swept.is_complete || runs > 9 {
@@ -514,7 +515,7 @@ async fn no_record_begins_at_the_end_of_a_run() {
     for _ in 0..6 {
         mortal.world.clock.advance(LATER);
         let deadline = mortal.world.clock.now().plus(Duration::from_secs(60));
-        let recovered = mortal.world.clock.drive(recovery.run(None, deadline)).await.unwrap();
+        let recovered = mortal.world.clock.drive(recovery.run(None, &deadline)).await.unwrap();
         assert_eq!((recovered.failed, recovered.given_up), (0, 0));
         assert!(!recovered.swept.is_complete);
     }

@@ -100,7 +100,7 @@ async fn each_kind_of_error_has_its_own_variant() {
 async fn claim_and_die(world: &World, operation: &Operation, payload: &Value, deadline: Timestamp) {
     let idempotency = world.idempotency();
     let forever = |_| std::future::pending::<Result<u32, Failure>>();
-    let run = idempotency.run(operation, payload, deadline, forever);
+    let run = idempotency.run(operation, payload, &deadline, forever);
     assert!(drop_after(1, run).await.is_none());
 }
 
@@ -128,7 +128,7 @@ async fn a_function_is_stopped_at_the_deadline() {
     let deadline = world.clock.now().plus(Duration::from_secs(10));
     let operation = charge();
     let payload = json!({ "id": "a" });
-    let slow = idempotency.run(&operation, &payload, deadline, |call| {
+    let slow = idempotency.run(&operation, &payload, &deadline, |call| {
         assert!(call.remaining().unwrap() < Duration::from_secs(10));
         let clock = world.clock.clone();
         async move {
@@ -140,7 +140,7 @@ async fn a_function_is_stopped_at_the_deadline() {
     assert!(matches!(error, RunError::OutOfTime) && error.is_transient());
     assert!(world.clock.now() < deadline);
     let past = Timestamp::from_secs(1);
-    let late = idempotency.run(&operation, &payload, past, |_| async { Ok::<_, Failure>(1) });
+    let late = idempotency.run(&operation, &payload, &past, |_| async { Ok::<_, Failure>(1) });
     assert!(world.clock.drive(late).await.is_err());
 }
 
@@ -156,9 +156,9 @@ async fn operations_inside_operations_complete_their_own_keys() {
         async move {
             let nested = idempotency.clone();
             let run =
-                idempotency.run(outer, payload, RunContext::without_deadline(), |_| async move {
+                idempotency.run(outer, payload, &RunContext::without_deadline(), |_| async move {
                     let mail =
-                        nested.run(inner, payload, RunContext::without_deadline(), |_| async {
+                        nested.run(inner, payload, &RunContext::without_deadline(), |_| async {
                             Ok::<_, Failure>(calls.fetch_add(1, Ordering::Relaxed))
                         });
                     let mail = mail.await?.result;

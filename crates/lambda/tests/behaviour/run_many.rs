@@ -38,7 +38,7 @@ async fn charged(
     };
     let idempotency = world.idempotency();
     let context = RunContext::without_deadline();
-    let running = idempotency.run_many(operation, payments, context, function);
+    let running = idempotency.run_many(operation, payments, &context, function);
     world.clock.drive(running).await
 }
 
@@ -106,7 +106,7 @@ async fn as_many_functions_run_at_a_time_as_the_context_says() {
         let payments = (0..20).map(|id| json!({ "id": [at_once, id] }));
         let idempotency = world.idempotency();
         let charge = charge();
-        let runs = idempotency.run_many(&charge, payments, context, slow);
+        let runs = idempotency.run_many(&charge, payments, &context, slow);
         let runs = world.clock.drive(runs).await;
         assert!(runs.iter().all(Result::is_ok), "{runs:?}");
         assert_eq!(most.swap(0, Ordering::Relaxed), at_once);
@@ -157,7 +157,7 @@ async fn what_cannot_start_before_the_deadline_is_out_of_time() {
     };
     let payments = (0..20).map(|id| json!({ "id": id }));
     let operation = charge();
-    let running = idempotency.run_many(&operation, payments, deadline, slow);
+    let running = idempotency.run_many(&operation, payments, &deadline, slow);
     let runs = world.clock.drive(running).await;
     let done = runs.iter().filter(|run| run.is_ok()).count();
     let late = runs.iter().filter(|run| matches!(run, Err(RunError::OutOfTime))).count();
@@ -171,14 +171,14 @@ async fn inside_itself_it_is_refused() {
     let function = async |payment: Value, _: Call| {
         let context = RunContext::without_deadline();
         let inner = async |_: Value, _: Call| Ok::<_, Failure>(1);
-        let runs = idempotency.run_many(&operation, [payment], context, inner).await;
+        let runs = idempotency.run_many(&operation, [payment], &context, inner).await;
         assert!(matches!(&runs[..], [Err(RunError::Nested { .. })]), "{runs:?}");
         Ok::<_, Failure>(2)
     };
     let payments = [json!({ "id": 1 })];
     let context = RunContext::without_deadline();
     let function = |payment, call| Box::pin(function(payment, call));
-    let runs = world.clock.drive(idempotency.run_many(&operation, payments, context, function));
+    let runs = world.clock.drive(idempotency.run_many(&operation, payments, &context, function));
     assert_eq!(runs.await[0].as_ref().unwrap().result, 2);
 }
 
@@ -203,10 +203,10 @@ async fn claiming_goes_on_while_the_time_of_the_call_lasts() {
             let deadline = world.clock.now().plus(Duration::from_secs(60));
             let payments = [1, 2, 3].map(|id| json!({ "id": id }));
             let one = idempotency
-                .run(&operation, &payments[0], deadline, async |_: Call| Ok::<_, Failure>(1));
+                .run(&operation, &payments[0], &deadline, async |_: Call| Ok::<_, Failure>(1));
             let function = async |_: Value, _: Call| Ok::<_, Failure>(1);
             let many = payments[1..].to_vec();
-            let many = idempotency.run_many(&operation, many, deadline, function);
+            let many = idempotency.run_many(&operation, many, &deadline, function);
             let (one, many) = while_closed(&world, closed, join(one, many)).await;
             for run in many.into_iter().chain([one]) {
                 assert_eq!(run.is_ok(), is_done, "{lease:?}, closed for {closed} s: {run:?}");
@@ -227,7 +227,7 @@ async fn payloads_for_which_no_time_is_left_are_late_and_no_outage() {
     };
     let payments = (0..3_000).map(|id| json!({ "id": id }));
     let (idempotency, operation) = (world.idempotency(), charge());
-    let running = idempotency.run_many(&operation, payments, deadline, function);
+    let running = idempotency.run_many(&operation, payments, &deadline, function);
     let runs = world.clock.drive(running).await;
     let late = runs.iter().filter(|run| matches!(run, Err(RunError::OutOfTime))).count();
     let done = runs.iter().filter(|run| run.is_ok()).count();
@@ -243,7 +243,7 @@ async fn where_an_outage_runs_without_a_claim_claiming_is_given_up_early() {
     let function = async |_: Call| Ok::<_, Failure>(world.clock.now().since(begun).as_secs());
     let (payment, deadline) = (json!({ "id": 1 }), begun.plus(Duration::from_secs(60)));
     let idempotency = world.idempotency();
-    let running = idempotency.run(&operation, &payment, deadline, function);
+    let running = idempotency.run(&operation, &payment, &deadline, function);
     let run = while_closed(&world, 3_600, running).await.unwrap();
     assert!(run.result <= 7 && !run.recorded, "{run:?}");
 }

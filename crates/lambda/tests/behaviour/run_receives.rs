@@ -22,7 +22,7 @@ async fn run(world: &World, id: &str, receives: u32) -> Result<Run<Learnt>, RunE
     let (operation, payload) = (charge(), json!({ "id": id }));
     let context = RunContext::without_deadline().with_receives(receives);
     let handler = async |call: Call| Ok::<_, Failure>((call.receives(), call.lost_attempts()));
-    world.clock.drive(idempotency.run(&operation, &payload, context, handler)).await
+    world.clock.drive(idempotency.run(&operation, &payload, &context, handler)).await
 }
 
 /// A call whose process dies in the handler; then its lease ends.
@@ -30,9 +30,9 @@ async fn run_and_die(world: &World, id: &str, receives: u32) {
     let idempotency = world.idempotency();
     let (operation, payload) = (charge(), json!({ "id": id }));
     let deadline = world.clock.now().plus(Duration::from_secs(30));
-    let context = RunContext::from(deadline).with_receives(receives);
+    let context = RunContext::from(&deadline).with_receives(receives);
     let forever = |_: Call| std::future::pending::<Result<Learnt, Failure>>();
-    let running = idempotency.run(&operation, &payload, context, forever);
+    let running = idempotency.run(&operation, &payload, &context, forever);
     assert!(drop_after(1, running).await.is_none());
     world.clock.advance(Duration::from_secs(40));
 }

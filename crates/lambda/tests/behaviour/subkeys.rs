@@ -47,7 +47,7 @@ async fn without_a_key_subkeys_differ_by_payload_tenant_and_operation() {
     assert_ne!(subkey_of(&idempotency, None, "refund", &ann).await, first);
     let operation = charge("charge");
     let run =
-        idempotency.run(&operation, &ann, RunContext::without_deadline(), async |call: Call| {
+        idempotency.run(&operation, &ann, &RunContext::without_deadline(), async |call: Call| {
             Ok::<_, Failure>(call.subkey("charge"))
         });
     assert_eq!(run.await.unwrap().result, first);

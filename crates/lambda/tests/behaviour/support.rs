@@ -122,7 +122,7 @@ impl World {
         Fut: Future<Output = Result<R, Failure>> + Send,
     {
         let context = RunContext::without_deadline();
-        self.clock.drive(idempotency.run(operation, payload, context, function)).await
+        self.clock.drive(idempotency.run(operation, payload, &context, function)).await
     }
     /// A handler of text, which notes the text.
     pub(crate) fn text_handler(&self) -> impl Handler<String, Result<(), Failure>> {

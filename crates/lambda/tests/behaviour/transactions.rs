@@ -53,7 +53,7 @@ async fn an_operation_that_could_not_commit_is_refused_at_the_start() {
     refused(plain.on(Sqs::new(), &deposits(), nothing), "its store has no transactions");
     assert!(plain.on(Sqs::new(), &Operation::new("others").key("id"), nothing).is_ok());
     let (operation, payload) = (deposits(), json!({ "id": "a" }));
-    let run = plain.run(&operation, &payload, RunContext::without_deadline(), async |_: Call| {
+    let run = plain.run(&operation, &payload, &RunContext::without_deadline(), async |_: Call| {
         Ok::<_, Failure>(())
     });
     let error = run.await.unwrap_err().to_string();

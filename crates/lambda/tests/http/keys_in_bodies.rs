@@ -83,7 +83,7 @@ async fn requests_and_other_work_of_an_operation_share_no_keys() {
     let placed = async |_| Ok::<_, Failure>("placed".to_owned());
     let run = async || {
         let context = RunContext::without_deadline();
-        let running = idempotency.run(&orders, &payload, context, placed);
+        let running = idempotency.run(&orders, &payload, &context, placed);
         world.clock.drive(running).await.unwrap().replayed
     };
     assert!(!run().await);

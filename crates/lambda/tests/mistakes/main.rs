@@ -44,7 +44,8 @@ fn library() -> PathBuf {
 /// What the compiler says about a case, without the places in the library where a bound is.
 fn errors(case: &Path, library: &Path) -> String {
     let output = compiler()
-        .args(["--edition=2024", "--emit=metadata", "--error-format=json", "--cap-lints=allow"])
+        .args(["--edition=2024", "--crate-type=lib", "--emit=metadata"])
+        .args(["--error-format=json", "--cap-lints=allow"])
         .arg(format!("--extern=lambda_idempotency={}", library.display()))
         .arg(format!("-Ldependency={}", library.parent().unwrap().display()))
         .arg(format!("--out-dir={}", env!("CARGO_TARGET_TMPDIR")))
@@ -63,6 +64,10 @@ fn errors(case: &Path, library: &Path) -> String {
             if let Some(label) = span["label"].as_str() {
                 text += &format!("    ^ {label}\n");
             }
+        }
+        let labels = spans.iter().filter_map(|span| span["label"].as_str());
+        for missing in labels.filter(|label| label.starts_with("argument #")) {
+            text += &format!("    ^ {missing}\n");
         }
         for child in error["children"].as_array().unwrap() {
             let (level, message) = (child["level"].as_str().unwrap(), child["message"].as_str());

@@ -244,7 +244,7 @@ impl World {
             Ok::<_, Failure>(vec![7; 5000])
         };
         let (order, context) = (serde_json::json!({"id": 1}), RunContext::without_deadline());
-        let run = idempotency.run(&operation, &order, context, place).await?;
+        let run = idempotency.run(&operation, &order, &context, place).await?;
         assert_eq!(run.result, vec![7; 5000]);
         Ok(run.replayed)
     }

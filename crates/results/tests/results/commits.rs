@@ -75,7 +75,7 @@ impl World {
             Ok::<_, Failure>(vec![7; 100])
         };
         let idempotency = Idempotency::new(store).with_cache(Cache::off());
-        idempotency.run(&operation, &payload, context, handler).await
+        idempotency.run(&operation, &payload, &context, handler).await
     }
 
     fn applied(&self) -> u32 {

@@ -57,7 +57,7 @@ impl World {
             .run(
                 &operation,
                 &serde_json::json!({"id": 1}),
-                RunContext::without_deadline(),
+                &RunContext::without_deadline(),
                 async |_| {
                     self.calls.fetch_add(1, Ordering::SeqCst);
                     Ok::<_, Infallible>(vec![7; 5000])
@@ -169,7 +169,7 @@ async fn a_completion_whose_answer_was_lost_answers_others_of_the_process_althou
             Ok::<_, Infallible>(vec![7; 5000])
         };
         let payload = serde_json::json!({"id": 1});
-        idempotency.run(operation, &payload, RunContext::without_deadline(), work).await
+        idempotency.run(operation, &payload, &RunContext::without_deadline(), work).await
     };
     let (first, follower) = tokio::join!(report(), report());
     assert!(first.unwrap().recorded);
@@ -193,14 +193,14 @@ async fn a_completion_of_another_payload_that_ended_first_is_not_remembered_with
             if is_overtaken {
                 let payload = serde_json::json!({"id": 1, "v": 2});
                 let work = async |_| Ok::<_, Infallible>(vec![2; 5000]);
-                let run = two.run(operation, &payload, RunContext::without_deadline(), work).await;
+                let run = two.run(operation, &payload, &RunContext::without_deadline(), work).await;
                 assert!(run.unwrap().recorded);
                 bucket.fault(Fault::Fails);
             }
             Ok::<_, Infallible>(vec![v; 5000])
         };
         let payload = serde_json::json!({"id": 1, "v": v});
-        process.run(operation, &payload, RunContext::without_deadline(), work).await
+        process.run(operation, &payload, &RunContext::without_deadline(), work).await
     };
     let first = report(&one, 1, true).await;
     assert!(!first.is_ok_and(|run| run.recorded));

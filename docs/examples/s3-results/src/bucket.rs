@@ -91,7 +91,7 @@ mod tests {
             .run(
                 &Operation::new("report").key("month"),
                 &serde_json::json!({"month": "2026-11"}),
-                RunContext::without_deadline(),
+                &RunContext::without_deadline(),
                 async |_| Ok::<_, Infallible>((0..100_000).collect()),
             )
             .await

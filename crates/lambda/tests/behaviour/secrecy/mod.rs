@@ -260,7 +260,8 @@ impl Watch {
         }
         if step == "recover" {
             let recovery = Recovery::new(self.world.store.clone(), function.clone()).unwrap();
-            let running = recovery.run(None, RunContext::without_deadline());
+            let context = RunContext::without_deadline();
+            let running = recovery.run(None, &context);
             self.captured.debug(&self.world.clock.drive(running).await);
             return self.captured.debug(&recovery);
         }

@@ -10,5 +10,3 @@ async fn place(order: &str, _: Call) -> Result<(), Failure> {
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place)
 }
-
-fn main() {}

@@ -14,5 +14,3 @@ fn function(
 ) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place)
 }
-
-fn main() {}

@@ -13,5 +13,3 @@ fn function(
 ) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place(String::new(), call))
 }
-
-fn main() {}

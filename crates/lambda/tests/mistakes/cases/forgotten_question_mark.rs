@@ -12,5 +12,3 @@ async fn serve(
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     idempotency.on(Sqs::new(), operation, place).serve().await
 }
-
-fn main() {}

@@ -7,5 +7,3 @@ async fn place(_: String, _: Call) {}
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place)
 }
-
-fn main() {}

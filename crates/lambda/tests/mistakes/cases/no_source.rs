@@ -10,5 +10,3 @@ fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function
     idempotency.on("orders", operation, place)?;
     idempotency.on(&Sqs::new(), operation, place)
 }
-
-fn main() {}

@@ -13,5 +13,3 @@ fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function
     let handler = async move |order, call| place(&client, order, call).await;
     idempotency.on(Sqs::new(), operation, handler)
 }
-
-fn main() {}

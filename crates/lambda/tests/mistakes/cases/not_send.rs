@@ -14,5 +14,3 @@ async fn place(order: String, _: Call) -> Result<(), Failure> {
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place)
 }
-
-fn main() {}

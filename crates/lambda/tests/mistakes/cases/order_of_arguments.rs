@@ -9,5 +9,3 @@ async fn place(_: String, _: Call) -> Result<(), Failure> {
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(operation, Sqs::new(), place)
 }
-
-fn main() {}

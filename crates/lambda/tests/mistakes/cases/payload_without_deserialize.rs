@@ -11,5 +11,3 @@ async fn place(_: Order, _: Call) -> Result<(), Failure> {
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, place)
 }
-
-fn main() {}

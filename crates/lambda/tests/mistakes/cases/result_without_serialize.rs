@@ -18,5 +18,3 @@ fn direct(idempotency: &Idempotency, operation: &Operation) -> Result<Function, 
 fn kept(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new(), operation, keep_result(place))
 }
-
-fn main() {}

@@ -15,5 +15,3 @@ fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function
     let client = Client;
     idempotency.on(Sqs::new(), operation, async move |order: String, _: Call| client.put(order))
 }
-
-fn main() {}

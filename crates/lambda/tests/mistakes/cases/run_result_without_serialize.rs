@@ -6,8 +6,6 @@ struct Receipt;
 
 async fn charge(idempotency: &Idempotency, operation: &Operation) -> Result<Receipt, RunError> {
     let context = RunContext::without_deadline();
-    let run = idempotency.run(operation, "p-1", context, async |_: Call| Ok::<_, Failure>(Receipt)).await?;
+    let run = idempotency.run(operation, "p-1", &context, async |_: Call| Ok::<_, Failure>(Receipt)).await?;
     Ok(run.result)
 }
-
-fn main() {}

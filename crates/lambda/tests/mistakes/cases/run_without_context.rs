@@ -6,5 +6,3 @@ async fn charge(idempotency: &Idempotency, operation: &Operation) -> Result<u32,
     let run = idempotency.run(operation, "p-1", async |_: Call| Ok::<_, Failure>(42)).await?;
     Ok(run.result)
 }
-
-fn main() {}

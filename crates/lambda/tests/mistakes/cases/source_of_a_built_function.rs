@@ -9,5 +9,3 @@ async fn place(_: String, _: Call) -> Result<(), Failure> {
 fn function(idempotency: &Idempotency, operation: &Operation) -> Result<Function, ConfigError> {
     idempotency.on(Sqs::new().queue("a"), operation, place)?.on(Sqs::new(), operation, place)
 }
-
-fn main() {}
