@@ -136,6 +136,31 @@ async fn a_query_that_has_lost_its_bytes_is_refused() {
     assert_eq!(invoke(&world, &asked("%C3%A8")).await["statusCode"], 422);
 }
 
+/// `lambda_http` drops the first value of a header that a REST API delivers as the last one and as a list. It keeps both
+/// of a load balancer's list.
+#[tokio::test]
+async fn of_two_keys_or_callers_the_last_counts_or_both_are_refused() {
+    let one = with_key(version_1(&version_2("api.example.com", "POST /charges")));
+    let mut balanced = json!({
+        "path": "/charges", "httpMethod": "POST", "isBase64Encoded": false, "body": "EUR 5.00",
+        "requestContext": { "elb": { "targetGroupArn": "arn:aws:elasticloadbalancing:a" } },
+        "multiValueQueryStringParameters": {},
+    });
+    for (name, list) in
+        [("idempotency-key", ["k-0", "k-1"]), ("authorization", ["Bearer bob", "Bearer ann"])]
+    {
+        let mut two = one.clone();
+        two["multiValueHeaders"][name] = json!(list);
+        assert_eq!(second_by(&one, &two).await, 201, "{name}");
+        let world = World::instant();
+        balanced["multiValueHeaders"] = json!({ "host": ["lb.example.com"], "idempotency-key": ["k-1"], "authorization": ["Bearer ann"] });
+        assert_eq!(invoke(&world, &balanced).await["statusCode"], 201);
+        balanced["multiValueHeaders"][name] = json!(list);
+        let refused = invoke(&world, &balanced).await;
+        assert!(refused["statusCode"].as_u64() >= Some(400), "{name}: {refused}");
+    }
+}
+
 /// The order of parameters has no effect, but the order of the values of one parameter has.
 #[tokio::test]
 async fn the_order_of_query_parameters_has_no_effect() {
