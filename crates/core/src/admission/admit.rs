@@ -12,7 +12,7 @@ use crate::{
     store::{Guard, RecordVersion},
 };
 
-/// The meaning of what is stored under a key, for a claim or for the settlement of one.
+/// The state of a key, as a worker finds it when it claims the key or settles its claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Finding {
     /// There is no record, or it does not keep the key any more. [`Claim::over`] makes the write that claims it.

@@ -25,9 +25,9 @@ pub enum Freed {
     Unfinished,
 }
 
-/// Decides whether the record that is stored under a key may be deleted: under which guard, which names everything that was
-/// read, and what the key was. `None` if there is no record. If the record is another one by then, a worker has changed it:
-/// decide again.
+/// Decides whether the record of a key may be deleted. Returns the guard of the deletion and what the key was, or `None` if
+/// there is no record. The guard names everything that was read: if it fails, a worker has changed the record meanwhile, so
+/// read it again and decide again.
 ///
 /// # Errors
 /// A worker holds the key or has left it held, the record has messages that are not known to be sent and would be lost, or the
