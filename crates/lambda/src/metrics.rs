@@ -168,8 +168,7 @@ fn documents(
         let mut values = Map::new();
         let mut metrics = Vec::new();
         for (name, count) in mem::take(&mut sums.counts) {
-            let unit = if name == "capacity_units" { "None" } else { "Count" };
-            metrics.push(json!({ "Name": name, "Unit": unit }));
+            metrics.push(json!({ "Name": name, "Unit": "Count" }));
             values.insert(name.to_owned(), json!(count));
         }
         for (name, times) in &mut sums.times {

@@ -10,16 +10,6 @@ use lambda_idempotency_core::policy::Mode;
 
 use crate::{error::ConfigError, operation::prepare::modes_agree};
 
-/// An entry point that is not an event source, and uses the name of an operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EntryPoint {
-    /// `Idempotency::http`.
-    #[cfg(feature = "http")]
-    Http,
-    /// [`Idempotency::run`](crate::Idempotency::run) and [`Idempotency::run_many`](crate::Idempotency::run_many).
-    Run,
-}
-
 /// The names in use. Clones share them.
 ///
 /// A name may be used several times for the same thing: for a function that is built again with the
@@ -74,11 +64,14 @@ impl HandlerType {
     }
 }
 
+/// The work for which the name of an operation is used.
 #[derive(Clone, Copy, Debug)]
-enum Use {
+pub(crate) enum Use {
     Records(HandlerType),
+    /// `Idempotency::http`.
     #[cfg(feature = "http")]
     Http,
+    /// [`Idempotency::run`](crate::Idempotency::run) and [`Idempotency::run_many`](crate::Idempotency::run_many).
     Run,
 }
 
@@ -102,18 +95,8 @@ impl Names {
         self.add(&used)
     }
 
-    /// Takes a name for an entry point that is not a source.
-    pub(crate) fn take(
-        &self,
-        name: &Arc<str>,
-        entry_point: EntryPoint,
-        mode: Mode,
-    ) -> Result<(), ConfigError> {
-        let used = match entry_point {
-            EntryPoint::Run => Use::Run,
-            #[cfg(feature = "http")]
-            EntryPoint::Http => Use::Http,
-        };
+    /// Takes a name for work that is not a source's.
+    pub(crate) fn take(&self, name: &Arc<str>, used: Use, mode: Mode) -> Result<(), ConfigError> {
         self.add(&[(name, used, mode)])
     }
 

@@ -40,31 +40,17 @@ pub enum ConfigError {
     Environment(Box<str>),
 }
 
-impl ConfigError {
-    pub(crate) fn name(problem: impl Into<Box<str>>) -> Self {
-        Self::Name(problem.into())
-    }
-
-    pub(crate) fn key(problem: impl Into<Box<str>>) -> Self {
-        Self::Key(problem.into())
-    }
-
-    pub(crate) fn source(problem: impl Into<Box<str>>) -> Self {
-        Self::Source(problem.into())
-    }
-
-    pub(crate) fn mode(problem: impl Into<Box<str>>) -> Self {
-        Self::Mode(problem.into())
-    }
-
-    pub(crate) fn setting(problem: impl Into<Box<str>>) -> Self {
-        Self::Setting(problem.into())
-    }
-
-    pub(crate) fn environment(problem: impl Into<Box<str>>) -> Self {
-        Self::Environment(problem.into())
-    }
+macro_rules! made_of_texts {
+    ($($make:ident $Kind:ident)*) => {
+        impl ConfigError {$(
+            pub(crate) fn $make(problem: impl Into<Box<str>>) -> Self {
+                Self::$Kind(problem.into())
+            }
+        )*}
+    };
 }
+
+made_of_texts! { name Name key Key source Source mode Mode setting Setting environment Environment }
 
 impl From<KeySpecError> for ConfigError {
     fn from(error: KeySpecError) -> Self {

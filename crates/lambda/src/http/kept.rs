@@ -219,14 +219,4 @@ mod tests {
             assert!(replay(text, Cookies::Kept, &[]).is_none(), "{text}");
         }
     }
-
-    #[test]
-    fn a_response_that_rejects_a_request_is_not_kept() {
-        for (status, kept) in [(200, true), (201, true), (402, true), (500, true), (503, true)] {
-            assert_eq!(is_kept_by_default(StatusCode::from_u16(status).unwrap()), kept, "{status}");
-        }
-        for status in [400, 401, 404, 409, 422, 429] {
-            assert!(!is_kept_by_default(StatusCode::from_u16(status).unwrap()), "{status}");
-        }
-    }
 }

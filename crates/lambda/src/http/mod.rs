@@ -88,7 +88,7 @@ use self::builder::{KeyPlace, LayerSettings};
 use crate::{
     error::ConfigError,
     idempotency::Idempotency,
-    names::EntryPoint,
+    names::Use,
     operation::{Operation, Prepared},
 };
 
@@ -105,7 +105,7 @@ impl Idempotency {
     /// A mistake in the operation; a key of the operation that the layer would not read, or none.
     pub fn http<K>(&self, operation: &Operation, http: Http<K>) -> Result<HttpLayer, ConfigError> {
         let layer = HttpLayer::new(self.engine.clone(), operation, http)?;
-        self.allow(layer.operation(), EntryPoint::Http)?;
+        self.allow(layer.operation(), Use::Http)?;
         Ok(layer)
     }
 }

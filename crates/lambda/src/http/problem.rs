@@ -33,7 +33,7 @@ const TYPES: &str =
 const LONGEST_WAIT: u64 = 2;
 
 /// The parts that all problems of a kind share.
-struct ProblemKind {
+pub(super) struct ProblemKind {
     status: StatusCode,
     /// The anchor in the page that explains it.
     anchor: &'static str,
@@ -45,7 +45,7 @@ struct ProblemKind {
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $status:ident $anchor:literal retry $after:literal $title:literal $detail:literal)*) => {
-        $($(#[$doc])* static $name: ProblemKind = ProblemKind {
+        $($(#[$doc])* pub(super) static $name: ProblemKind = ProblemKind {
             status: StatusCode::$status, anchor: $anchor, title: $title, detail: $detail, retry_after: $after,
         };)*
     };
@@ -56,6 +56,7 @@ kinds! {
         "The service takes it from the body, which does not have it in the expected form."
     NOT_COMPARED = BAD_REQUEST "key" retry 0 "The request cannot be compared with others of its key"
         "The service compares a part of the body, which is missing or not in the expected form."
+    /// The body ended with an error.
     BODY = BAD_REQUEST "body" retry 0 "The body of the request could not be read"
         "Send the request again."
     CALLER = FORBIDDEN "caller" retry 0 "The request does not identify its caller"
@@ -76,6 +77,7 @@ kinds! {
         "It is not processed again. Send the same request again later, with the same key, to get its response."
     UNAVAILABLE = SERVICE_UNAVAILABLE "unavailable" retry 1 "The request was not processed"
         "The server cannot determine at present whether it was processed before. Send it again later."
+    /// It may be sent again.
     NO_TIME = SERVICE_UNAVAILABLE "unavailable" retry 1 "The request was not processed"
         "There was too little time left. Send it again."
     /// The client must not get the handler's response: what it says may not have been done.
@@ -91,10 +93,13 @@ kinds! {
         "Some of it may have been done. It is not tried again. Use a new key for a new attempt."
     FAILED_FOR_EVER = INTERNAL_SERVER_ERROR "permanently-failed" retry 0 "A request with this key failed permanently"
         "It is not tried again. Use a new key for a new attempt."
+    /// The handler panicked, or one of its effects was refused.
     FAILED = INTERNAL_SERVER_ERROR "failed" retry 0 "The request failed"
         "Some of it may have been done. Send the same request again with the same key."
+    /// An earlier request did the work, but its response was not kept.
     LOST = CONFLICT "response-lost" retry 0 "The request was processed before, but its response is not available"
         "It is not processed again. Look up its effects instead."
+    /// The handler's response could not be read.
     UNREAD = CONFLICT "response-lost" retry 0 "The request was processed, but its response is not available"
         "It is not processed again with the same key. Look up its effects instead."
 }
@@ -110,7 +115,7 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    const fn new(kind: &'static ProblemKind) -> Self {
+    pub(super) const fn new(kind: &'static ProblemKind) -> Self {
         let (title, detail) = (kind.title, Cow::Borrowed(kind.detail));
         Self { kind, title, detail, why: None, retry_after: kind.retry_after }
     }
@@ -157,31 +162,6 @@ impl Problem {
             _ => return None,
         };
         Some(Self::new(kind))
-    }
-
-    /// The request was not processed, and may be sent again.
-    pub(super) const fn no_time() -> Self {
-        Self::new(&NO_TIME)
-    }
-
-    /// The handler panicked, or one of its effects was refused.
-    pub(super) const fn failed(permanent: bool) -> Self {
-        Self::new(if permanent { &FAILED_FOR_EVER } else { &FAILED })
-    }
-
-    /// The body ended with an error.
-    pub(super) const fn body() -> Self {
-        Self::new(&BODY)
-    }
-
-    /// An earlier request did the work, but its response was not kept.
-    pub(super) const fn lost() -> Self {
-        Self::new(&LOST)
-    }
-
-    /// The handler's response could not be read.
-    pub(super) const fn unread() -> Self {
-        Self::new(&UNREAD)
     }
 
     /// The problem in one line, for a developer.

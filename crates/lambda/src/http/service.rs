@@ -23,7 +23,7 @@ use super::{
     builder::LayerSettings,
     caller::UnknownCaller,
     kept::{Cookies, replay, to_json},
-    problem::{HandlerError, Problem},
+    problem::{self, HandlerError, Problem},
     request_key::{Compared, RequestKey, of_body, text},
 };
 use crate::{
@@ -93,7 +93,8 @@ where
             }
             let response = inner.call(request).await.map_err(HandlerError::new)?;
             let passed = passed_on(response).await;
-            Ok(passed.unwrap_or_else(|| Problem::unread().into_response().map(given_on)))
+            Ok(passed
+                .unwrap_or_else(|| Problem::new(&problem::UNREAD).into_response().map(given_on)))
         })
     }
 }
@@ -123,7 +124,7 @@ impl LayerSettings {
         B::Data: Send,
     {
         let Some(request) = whole_request(request).await else {
-            return Ok(Problem::body().into_response());
+            return Ok(Problem::new(&problem::BODY).into_response());
         };
         match self.verified(&request).await {
             Ok(Ok(())) => {}
@@ -258,7 +259,9 @@ impl LayerSettings {
         returned: Option<Result<Response<Body>, HandlerError<E>>>,
         cookies: Cookies,
     ) -> Result<Response<Body>, HandlerError<E>> {
-        let Some(outcome) = outcome else { return Ok(Problem::no_time().into_response()) };
+        let Some(outcome) = outcome else {
+            return Ok(Problem::new(&problem::NO_TIME).into_response());
+        };
         if let Some(found) = Problem::of(&outcome, self.engine.clock().now()) {
             return Ok(found.into_response());
         }
@@ -273,7 +276,9 @@ impl LayerSettings {
                 let again = result
                     .as_deref()
                     .and_then(|json| replay(json, cookies, &self.options.not_replayed));
-                let Some(mut again) = again else { return Ok(Problem::lost().into_response()) };
+                let Some(mut again) = again else {
+                    return Ok(Problem::new(&problem::LOST).into_response());
+                };
                 // For a layer around this one.
                 if let Some(completion) = completion {
                     again.extensions_mut().insert(completion);
@@ -284,12 +289,13 @@ impl LayerSettings {
             // The handler panicked. Or it responded, and one of its effects was refused: nothing of
             // what the response says was done.
             (Outcome::Failed { permanent, .. }, _) => {
-                Ok(Problem::failed(permanent).into_response())
+                let kind = if permanent { &problem::FAILED_FOR_EVER } else { &problem::FAILED };
+                Ok(Problem::new(kind).into_response())
             }
             (_, Some(Ok(response))) => Ok(response),
             // The response could not be read, and none is kept.
-            (Outcome::Declined, None) => Ok(Problem::failed(false).into_response()),
-            (_, None) => Ok(Problem::unread().into_response()),
+            (Outcome::Declined, None) => Ok(Problem::new(&problem::FAILED).into_response()),
+            (_, None) => Ok(Problem::new(&problem::UNREAD).into_response()),
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     function::Function,
     function_builder::FunctionBuilder,
     handler::{Handler, HandlerResult, Payload},
-    names::{EntryPoint, Names},
+    names::{Names, Use},
     operation::{Operation, Prepared},
     source::Sources,
 };
@@ -142,14 +142,10 @@ impl Idempotency {
     }
 
     /// Checks that an operation may be used at this entry point.
-    pub(crate) fn allow(
-        &self,
-        operation: &Prepared,
-        entry_point: EntryPoint,
-    ) -> Result<(), ConfigError> {
+    pub(crate) fn allow(&self, operation: &Prepared, used: Use) -> Result<(), ConfigError> {
         self.mistake().map_or(Ok(()), Err)?;
         operation.commits_with(&self.engine)?;
-        self.names.take(&operation.name, entry_point, operation.policy.mode)
+        self.names.take(&operation.name, used, operation.policy.mode)
     }
 
     /// Refuses an operation whose keys are those of HTTP requests, where the caller is not known.
@@ -325,12 +321,7 @@ mod tests {
     use lambda_idempotency_core::memory::MemoryStore;
 
     use super::*;
-    use crate::{Call, source::Sqs, testing};
-
-    fn function(idempotency: &Idempotency) -> Result<crate::Function, ConfigError> {
-        let place = |_: serde_json::Value, _: Call| async { Ok::<_, std::io::Error>(()) };
-        idempotency.on(Sqs::new(), &Operation::new("place").key("id"), place)
-    }
+    use crate::{Call, source::Sqs};
 
     #[test]
     fn a_mistake_in_the_environment_is_found_whatever_else_is_set() {
@@ -338,29 +329,8 @@ mod tests {
         let refused = Idempotency::new(MemoryStore::new())
             .without_protection_if(Err(mistake.clone()))
             .application("shop");
-        assert_eq!(function(&refused).unwrap_err(), mistake);
-    }
-
-    #[tokio::test]
-    async fn without_protection_each_delivery_is_processed_and_nothing_is_stored() {
-        let store = Arc::new(MemoryStore::new());
-        let disabled = Idempotency::new(Arc::clone(&store)).without_protection_if(Ok(true));
-        let operation = Operation::new("count").key("id");
-        let payload = serde_json::json!({ "id": "a" });
-        for number in 1..=2 {
-            let context = crate::RunContext::without_deadline();
-            let count = |_| async move { Ok::<_, std::io::Error>(number) };
-            let run = disabled.run(&operation, &payload, &context, count).await.unwrap();
-            assert_eq!((run.result, run.replayed, run.recorded), (number, false, false));
-        }
-        let message = serde_json::json!({
-            "messageId": "m-1", "eventSource": "aws:sqs", "body": r#"{"id":"a"}"#,
-            "eventSourceARN": "arn:aws:sqs:eu-west-1:111122223333:orders",
-        });
-        let event = serde_json::json!({ "Records": [message] });
-        let answer = testing::invoke(&function(&disabled).unwrap(), &event).await.unwrap();
-        assert_eq!(answer, serde_json::json!({ "batchItemFailures": [] }));
-        let protected = Idempotency::new(store);
-        assert_eq!(protected.kept_result::<u32, _>(&operation, &payload).await.unwrap(), None);
+        let place = |_: serde_json::Value, _: Call| async { Ok::<_, std::io::Error>(()) };
+        let refused = refused.on(Sqs::new(), &Operation::new("place").key("id"), place);
+        assert_eq!(refused.unwrap_err(), mistake);
     }
 }

@@ -29,7 +29,7 @@ use crate::{
         Idempotency, nested,
         run_context::{IntoRunContext, RunContext},
     },
-    names::EntryPoint,
+    names::Use,
     operation::{Operation, Prepared},
     result::{Bypass, ResultFrom, decoded, result_of},
 };
@@ -166,7 +166,7 @@ impl Idempotency {
         operation: &Operation,
     ) -> Result<Arc<Prepared>, ConfigError> {
         let prepared = operation.prepared()?;
-        self.allow(&prepared, EntryPoint::Run)?;
+        self.allow(&prepared, Use::Run)?;
         Ok(prepared)
     }
 

@@ -237,30 +237,3 @@ pub(crate) fn modes_agree(one: Mode, other: Mode, operation: &Arc<str>) -> Resul
          each would be answered from what the other keeps; give both the same mode, or other work another name"
     )))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_lease_too_short_to_be_renewed_is_refused() {
-        let length = Duration::from_millis(999);
-        let refused = Operation::new("place").lease(Lease::Renewed { length }).check();
-        assert!(matches!(refused, Err(ConfigError::Setting(_))), "{refused:?}");
-        let length = Duration::from_secs(1);
-        assert_eq!(Operation::new("place").lease(Lease::Renewed { length }).check(), Ok(()));
-    }
-
-    #[test]
-    fn a_key_that_is_the_same_for_every_record_is_refused() {
-        for (quoted, what) in [
-            (Operation::new("place").key("'orderId'"), "the key of"),
-            (Operation::new("place").key("orderId").fingerprint("`1`"), "the fingerprint of"),
-        ] {
-            let refused = quoted.check().unwrap_err().to_string();
-            assert!(refused.starts_with(what), "{refused}");
-            assert!(refused.contains("it is a constant, the same for every record"), "{refused}");
-        }
-        assert_eq!(Operation::new("place").key("\"orderId\"").check(), Ok(()));
-    }
-}

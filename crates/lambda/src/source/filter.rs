@@ -209,48 +209,42 @@ mod tests {
         Filter { kind, name: name.to_owned() }
     }
 
+    /// Each source's events have their own test, in `behaviour/filters.rs`.
     #[test]
-    fn a_filter_matches_a_resource_by_arn_or_name() {
+    fn a_filter_takes_a_resource_by_name_and_by_arn_and_no_other() {
         use Kind::{Broker, Bucket, Cluster, Queue, Schedule, Stream, Table, Topic};
-        for (kind, arn) in [
-            (Cluster, "arn:aws:rds:eu-west-1:111122223333:cluster:orders"),
-            (Queue, "arn:aws:sqs:eu-west-1:111122223333:orders"),
-            (Topic, "arn:aws-cn:sns:cn-north-1:111122223333:orders"),
+        let kinds = [
+            (Cluster, "arn:aws:rds:eu-west-1:1:cluster:orders"),
+            (Queue, "arn:aws:sqs:eu-west-1:1:orders"),
+            (Topic, "arn:aws-cn:sns:cn-north-1:1:orders"),
             (Bucket, "arn:aws:s3:::orders"),
             (Stream, "arn:aws:kinesis:eu-west-1:1:stream/orders"),
             (Table, "arn:aws:dynamodb:eu-west-1:1:table/orders/stream/2026-01-01T00:00:00.000"),
             (Broker, "arn:aws:kafka:eu-west-1:1:cluster/orders/3f2a-4"),
+            (Broker, "arn:aws:kafka:eu-west-1:2:vpc-connection/1/orders/51ab98b4-0a61-7"),
             (Broker, "arn:aws:mq:eu-west-1:1:broker:orders:b-1"),
             (Schedule, "arn:aws:scheduler:eu-west-1:1:schedule/default/orders"),
-        ] {
-            assert!(filter(kind, "orders").takes((kind, Some(arn))), "{arn}");
+        ];
+        for (kind, arn) in kinds {
+            for (mine, _) in kinds {
+                assert_eq!(filter(mine, "orders").takes((kind, Some(arn))), mine == kind, "{arn}");
+            }
             assert!(filter(kind, arn).takes((kind, Some(arn))), "{arn}");
             assert_eq!(filter(kind, arn).mistake("sqs"), None, "{arn}");
             assert!(!filter(kind, "orders").takes((kind, None)));
-            for other in ["order", "my-orders", "orders-eu", "b-1", "1", "default", "stream"] {
-                assert!(!filter(kind, other).takes((kind, Some(arn))), "{other} {arn}");
-            }
-            if kind == Broker && arn.contains("kafka") {
-                let connection =
-                    "arn:aws:kafka:eu-west-1:2:vpc-connection/1/orders/51ab98b4-0a61-7";
-                for mine in ["orders", arn, connection] {
-                    assert!(filter(kind, mine).takes((kind, Some(connection))), "{mine}");
-                    assert_eq!(filter(kind, mine).mistake("kafka"), None, "{mine}");
-                }
-                let (other, foreign) = (arn.replace("orders", "other"), arn.replace(":1:", ":3:"));
-                for other in [&*other, &*foreign, "1"] {
-                    assert!(!filter(kind, other).takes((kind, Some(connection))), "{other}");
-                }
-            }
-            let other_region = arn.replace("-1:1", "-2:1");
-            assert!(kind == Bucket || !filter(kind, &other_region).takes((kind, Some(arn))));
-            for other in [Queue, Topic, Bucket, Stream, Table, Broker, Schedule] {
-                assert!(
-                    other == kind || !filter(other, "orders").takes((kind, Some(arn))),
-                    "{arn}"
-                );
+            let elsewhere = arn.replace("-1:", "-2:");
+            for other in ["order", "my-orders", "b-1", "1", "default", "stream", &*elsewhere] {
+                let taken = filter(kind, other).takes((kind, Some(arn)));
+                assert_eq!(taken, other == arn, "{other} {arn}");
             }
         }
+        // A cluster's filter takes the connections to it, and to no other.
+        let (cluster, connection) = (kinds[6].1, kinds[7].1);
+        let takes = |name: &str| filter(Broker, name).takes((Broker, Some(connection)));
+        assert!(takes(cluster));
+        assert!(
+            !takes(&cluster.replace("orders", "other")) && !takes(&cluster.replace(":1:", ":3:"))
+        );
     }
 
     #[test]

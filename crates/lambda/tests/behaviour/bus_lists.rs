@@ -64,13 +64,8 @@ async fn each_event_of_a_list_goes_to_its_own_operation() {
 #[tokio::test]
 async fn failed_events_of_a_list_run_again_and_the_others_do_not() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .function()
-        .on(of("Placed"), &Operation::new("place"), world.handler())
-        .on(of("Cancelled"), &Operation::new("cancel"), world.handler())
-        .build()
-        .unwrap();
+    let [place, cancel] = ["place", "cancel"].map(Operation::new);
+    let function = world.on_both((of("Placed"), place), (of("Cancelled"), cancel));
     let without_id = without(placed("", "e", ""), "id");
     let list = json!([
         cancelled("1", "a", "fail once"),
@@ -79,8 +74,7 @@ async fn failed_events_of_a_list_run_again_and_the_others_do_not() {
         cancelled("4", "d", ""),
         without_id,
     ]);
-    let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
+    let text = world.fails(&function, &list, "RecordsReturned").await;
     // The error names the records in the order of the list.
     let [first, third, without_id] =
         [&*event_id("1"), &event_id("3"), "no. 5 of the batch"].map(|part| text.find(part));
@@ -111,8 +105,7 @@ async fn an_event_of_a_list_that_no_operation_takes_is_returned_and_the_others_a
         ),
     ] {
         let function = function.build().unwrap();
-        let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.RecordsReturned");
+        let text = world.fails(&function, &list, "RecordsReturned").await;
         for part in ["1 of 2 eventbridge", &event_id("9"), "no operation"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -172,8 +165,7 @@ async fn json_in_a_list_that_is_not_an_event_does_not_affect_the_others() {
     let function = world.on(EventBridge::new(), &Operation::new("a"));
     let list = json!([{ "id": "s3cr3t" }, placed("1", "a", ""), 7, placed("2", "b", "")]);
     for _ in 0..2 {
-        let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.RecordsReturned");
+        let text = world.fails(&function, &list, "RecordsReturned").await;
         for part in ["2 of 4 eventbridge", "no. 1 of the batch", "no. 3 of the batch"] {
             assert!(text.contains(part), "{part}: {text}");
         }
@@ -191,8 +183,7 @@ async fn a_list_without_an_event_for_any_operation_is_unknown() {
     let place =
         || world.idempotency().function().on(of("Placed"), &Operation::new("a"), world.handler());
     let only = place().build().unwrap();
-    let (kind, text) = diagnostic(world.invoke(&only, &list).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.UnknownEvent");
+    let text = world.fails(&only, &list, "UnknownEvent").await;
     assert!(text.contains("a list of 2"), "{text}");
     assert_eq!(world.ledger.total(), 0);
     let rest = place().otherwise(|_| async { Ok::<_, std::io::Error>("taken") }).build().unwrap();

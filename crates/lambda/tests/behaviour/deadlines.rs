@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, Failure, Operation, source::Sqs};
+use lambda_idempotency::{Call, Failure, source::Sqs};
 use lambda_idempotency_core::clock::{Clock as _, Timestamp};
 use lambda_runtime::Context;
 use serde_json::{Value, json};
 
 use crate::{
     secrecy::capture::Captured,
-    support::{Noted, World, batch, in_child, order, serve},
+    support::{Noted, World, batch, in_child, order, place, serve},
 };
 
 const LONGEST: Duration = Duration::from_mins(15);
@@ -22,10 +22,6 @@ fn context(deadline: u64) -> Context {
     context.request_id = "request-1".to_owned();
     context.deadline = deadline;
     context
-}
-
-fn place() -> Operation {
-    Operation::new("place").key("id")
 }
 
 /// Whether a handler with this deadline has the time of a call without one, and no more.

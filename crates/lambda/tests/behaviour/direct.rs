@@ -51,8 +51,7 @@ async fn a_scheduled_event_names_its_schedule_and_its_time() {
     ] {
         let mut event = event.clone();
         event[member] = value;
-        let (kind, _) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.UnknownEvent");
+        world.fails(&function, &event, "UnknownEvent").await;
     }
 }
 /// Lambda keeps the request id when it tries an asynchronous invocation again.
@@ -107,8 +106,7 @@ async fn a_batch_of_a_poller_is_no_direct_invocation() {
         let lenient = Operation::new("c").on_missing_key(OnMissingKey::RunUnprotected);
         let lenient = world.on(Invoke::by_request_id(), &lenient);
         for function in [by_request_id, keyed, lenient] {
-            let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-            assert_eq!(kind, "Idempotency.Rejected");
+            let text = world.fails(&function, &event, "Rejected").await;
             assert!(text.contains(&format!("a batch from {source}")), "{text}");
         }
         assert_eq!(world.ledger.total(), 0, "{source}");

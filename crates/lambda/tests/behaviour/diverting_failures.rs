@@ -165,26 +165,15 @@ async fn bad_records_may_have_another_policy() {
 /// succeeds.
 #[tokio::test]
 async fn a_sink_for_bad_records_only_is_called_until_it_succeeds() {
-    let world = World::new();
-    let remaining = Arc::new(Mutex::new(4));
-    let in_sink = Arc::clone(&remaining);
-    let sink = move |_: DivertedRecord| {
-        let mut remaining = in_sink.lock().unwrap();
-        *remaining -= 1;
-        std::future::ready(if *remaining > 0 {
-            Err(Failure::transient("cannot be reached"))
-        } else {
-            Ok(())
-        })
-    };
-    let bad_records = Sqs::new().divert_bad_records(sink);
-    let function = world.on(bad_records, &index());
+    let (world, taken) = (World::new(), Taken::default());
+    let function = world.on(Sqs::new().divert_bad_records(taken.sink()), &index());
     let event = batch([with_body("m-1", "not JSON"), order("m-2", "a", "give up")]);
+    taken.refuse(3);
     for _ in 0..3 {
         assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
     }
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
-    assert_eq!(*remaining.lock().unwrap(), 0);
+    assert_eq!(taken.records().len(), 1);
 }
 
 /// A sink that does nothing discards what it takes: for failures that nobody will look at.

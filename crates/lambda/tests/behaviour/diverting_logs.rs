@@ -82,23 +82,40 @@ async fn a_panic_of_the_sink_is_not_logged_as_one_of_the_handler() {
     assert!(!log.contains("the handler failed with a panic"), "{log}");
 }
 
-/// Others are acknowledged all the same, and the next delivery calls the sink again.
-#[tokio::test]
-async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
-    let world = World::new();
-    let taken = Taken::default();
-    let (sink, hangs) = (taken.sink(), Arc::new(AtomicBool::new(true)));
-    let is_hanging = Arc::clone(&hangs);
-    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
-        let hangs = is_hanging.load(Ordering::Relaxed) && &*diverted.record.id == "m-1";
-        let taken = if hangs { None } else { Some(sink(diverted)) };
+/// A queue whose sink takes so long.
+fn slow(world: &World, taken: &Taken, time: Duration) -> Sqs {
+    let (taking, clock) = (taken.sink(), world.clock.clone());
+    Sqs::new().divert(move |diverted: DivertedRecord| {
+        let (taken, clock) = (taking(diverted), clock.clone());
+        async move {
+            clock.sleep(time).await;
+            taken.await
+        }
+    })
+}
+
+/// A queue whose sink never returns for these messages.
+fn hanging(taken: &Taken, hangs: impl Fn(&str) -> bool + Send + Sync + 'static) -> Sqs {
+    let taking = taken.sink();
+    Sqs::new().divert(move |diverted: DivertedRecord| {
+        let taken = (!hangs(&diverted.record.id)).then(|| taking(diverted));
         async move {
             match taken {
                 Some(taken) => taken.await,
                 None => std::future::pending().await,
             }
         }
-    });
+    })
+}
+
+/// Others are acknowledged all the same, and the next delivery calls the sink again.
+#[tokio::test]
+async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
+    let world = World::new();
+    let taken = Taken::default();
+    let hangs = Arc::new(AtomicBool::new(true));
+    let is_hanging = Arc::clone(&hangs);
+    let source = hanging(&taken, move |id| is_hanging.load(Ordering::Relaxed) && id == "m-1");
     let captured = Captured::default();
     let guard = captured.start();
     let idempotency = world.idempotency().with_log(TracingObserver::new());
@@ -121,17 +138,7 @@ async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
 #[tokio::test]
 async fn sinks_that_hang_leave_time_for_those_behind_them() {
     let (world, taken) = (World::new(), Taken::default());
-    let taking = taken.sink();
-    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
-        let taken = (&*diverted.record.id == "m-16").then(|| taking(diverted));
-        async move {
-            match taken {
-                Some(taken) => taken.await,
-                None => std::future::pending().await,
-            }
-        }
-    });
-    let function = world.on(source, &index());
+    let function = world.on(hanging(&taken, |id| id != "m-16"), &index());
     let order = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "give up");
     let returned = world.returned(&function, &batch((0..17).map(order))).await;
     assert_eq!(returned.len(), 16);
@@ -143,15 +150,7 @@ async fn sinks_that_hang_leave_time_for_those_behind_them() {
 #[tokio::test]
 async fn healthy_sinks_of_many_records_have_the_time_that_they_need() {
     let (world, taken) = (World::new(), Taken::default());
-    let (taking, clock) = (taken.sink(), world.clock.clone());
-    let source = Sqs::new().divert(move |diverted: DivertedRecord| {
-        let (taken, clock) = (taking(diverted), clock.clone());
-        async move {
-            clock.sleep(Duration::from_millis(100)).await;
-            taken.await
-        }
-    });
-    let function = world.on(source, &index());
+    let function = world.on(slow(&world, &taken, Duration::from_millis(100)), &index());
     let mut left: Vec<String> = (0..640).map(|nth| format!("m-{nth}")).collect();
     for delivery in 0..3 {
         let event = batch(left.iter().map(|id| order(id, id, "give up"))).to_string();
@@ -195,14 +194,7 @@ async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
     for deadline in [World::new().clock.now().plus(Duration::from_secs(3)).as_millis(), 0, 600_000]
     {
         let (world, taken) = (World::new(), Taken::default());
-        let (taking, clock) = (taken.sink(), world.clock.clone());
-        let source = Sqs::new().divert(move |diverted: DivertedRecord| {
-            let (taken, clock) = (taking(diverted), clock.clone());
-            async move {
-                clock.sleep(Duration::from_millis(400)).await;
-                taken.await
-            }
-        });
+        let source = slow(&world, &taken, Duration::from_millis(400));
         let operation = index().on_timeout(OnTimeout::FailPermanently);
         let function = world.on(source, &operation);
         let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);

@@ -27,48 +27,52 @@ fn ordered(mut message: Value) -> Value {
     message["do"] = "give up".into();
     message
 }
-/// All these messages are acknowledged, so each has to be diverted, with an id of its own.
-async fn all_are_diverted(source: fn(&Taken) -> (RabbitMq, ActiveMq), payloads: [Vec<u8>; 2]) {
-    let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
-    for event in kinds {
-        let (world, taken) = (World::new(), Taken::default());
-        let (idempotency, (rabbit_mq, active_mq)) = (world.idempotency(), source(&taken));
-        let function = match event(&[])["eventSource"].as_str() {
-            Some("aws:rmq") => idempotency.on(rabbit_mq, &index(), world.handler()),
-            _ => idempotency.on(active_mq, &index(), world.handler()),
-        };
-        let function = function.unwrap();
-        for payload in payloads.iter().chain(&payloads) {
-            assert!(is_empty(world.invoke(&function, &event(payload)).await));
-        }
-        assert_eq!((taken.records().len(), taken.ids()), (4, 2), "{:?}", taken.records());
-    }
-}
 
 /// Both kinds of brokers, with a sink.
 fn brokers(taken: &Taken) -> (RabbitMq, ActiveMq) {
     (RabbitMq::new().divert(taken.sink()), ActiveMq::new().divert(taken.sink()))
 }
 
-fn as_bytes(payloads: [Value; 2]) -> [Vec<u8>; 2] {
-    payloads.map(|payload| payload.to_string().into_bytes())
+fn of_whole_records(taken: &Taken) -> (RabbitMq, ActiveMq) {
+    let (rabbit_mq, active_mq) = brokers(taken);
+    let [one, other] = [0; 2].map(|_| record("orderId"));
+    (rabbit_mq.whole_record().key(one), active_mq.whole_record().key(other))
 }
 
-#[tokio::test]
-async fn permanent_failures_with_the_same_producer_id_are_all_diverted() {
-    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
-    all_are_diverted(brokers, as_bytes([order(1), order(2)])).await;
+fn enveloped(taken: &Taken) -> (RabbitMq, ActiveMq) {
+    let (rabbit_mq, active_mq) = brokers(taken);
+    (rabbit_mq.envelope(Envelope::Sns), active_mq.envelope(Envelope::Sns))
 }
 
+/// All these messages are acknowledged, so each has to be diverted, with an id of its own: permanent failures, bad records
+/// and bad envelopes.
 #[tokio::test]
-async fn whole_records_with_the_same_producer_id_are_all_diverted() {
-    let whole = |taken: &Taken| {
-        let (rabbit_mq, active_mq) = brokers(taken);
-        let by_order = || lambda_idempotency::keys::record("orderId");
-        (rabbit_mq.whole_record().key(by_order()), active_mq.whole_record().key(by_order()))
-    };
-    let order = |amount: u32| json!({ "id": "a", "do": "give up", "amount": amount });
-    all_are_diverted(whole, as_bytes([order(1), order(2)])).await;
+async fn failures_and_bad_records_with_the_same_producer_id_are_all_diverted() {
+    type Brokers = fn(&Taken) -> (RabbitMq, ActiveMq);
+    let kinds: [fn(&[u8]) -> Value; 2] = [from_rabbit, from_active];
+    let failing = [1, 2].map(|amount| json!({ "id": "a", "do": "give up", "amount": amount }));
+    let without_key = [1, 2].map(|amount| json!({ "amount": amount }));
+    let [failing, without_key] = [failing, without_key]
+        .map(|payloads| payloads.map(|payload| payload.to_string().into_bytes()));
+    let cases: [(Brokers, [Vec<u8>; 2]); 5] = [
+        (brokers, failing.clone()),
+        (of_whole_records, failing.clone()),
+        (enveloped, failing),
+        (brokers, without_key),
+        (brokers, [vec![0xff], vec![0xfe]]),
+    ];
+    for ((source, payloads), event) in cases.iter().flat_map(|it| kinds.map(|event| (it, event))) {
+        let (world, taken) = (World::new(), Taken::default());
+        let (rabbit_mq, active_mq) = source(&taken);
+        let function = match event(&[])["eventSource"].as_str() {
+            Some("aws:rmq") => world.on(rabbit_mq, &index()),
+            _ => world.on(active_mq, &index()),
+        };
+        for payload in payloads.iter().chain(payloads) {
+            assert!(is_empty(world.invoke(&function, &event(payload)).await));
+        }
+        assert_eq!((taken.records().len(), taken.ids()), (4, 2), "{:?}", taken.records());
+    }
 }
 
 #[tokio::test]
@@ -85,23 +89,6 @@ async fn mismatches_with_the_same_producer_id_are_all_diverted() {
     }
     world.ledger.assert_each_once(["a"]);
     assert_eq!((taken.records().len(), taken.ids()), (4, 2));
-}
-
-#[tokio::test]
-async fn bad_records_with_the_same_producer_id_are_all_diverted() {
-    let order = |amount: u32| json!({ "no id": "a", "amount": amount });
-    all_are_diverted(brokers, as_bytes([order(1), order(2)])).await;
-    all_are_diverted(brokers, [vec![0xff], vec![0xfe]]).await;
-}
-
-#[tokio::test]
-async fn bad_envelopes_with_the_same_producer_id_are_all_diverted() {
-    let enveloped = |taken: &Taken| {
-        let (rabbit_mq, active_mq) = brokers(taken);
-        (rabbit_mq.envelope(Envelope::Sns), active_mq.envelope(Envelope::Sns))
-    };
-    let order = |amount: u32| json!({ "id": "a", "amount": amount });
-    all_are_diverted(enveloped, as_bytes([order(1), order(2)])).await;
 }
 
 /// A service that forwards notifications may use one id twice, and send a message that is not a string.

@@ -195,6 +195,9 @@ mod disabled {
         for number in 0..2 {
             let answer = world.invoke(&function, &json!({ "id": "a" })).await.unwrap();
             assert_eq!(answer, number);
+            let (idempotency, count) = (world.idempotency(), Operation::new("count").key("id"));
+            let run = world.run(&idempotency, &count, &json!({ "id": "a" }), number).await.unwrap();
+            assert_eq!((run.result, run.replayed, run.recorded), (number, false, false));
         }
     }
 }

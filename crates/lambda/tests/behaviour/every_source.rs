@@ -105,8 +105,7 @@ async fn where_no_record_can_be_named_a_failure_fails_the_invocation_and_the_res
             in_pipe("aws:kafka", CLUSTER, ORDERS.map(streamed)),
         ),
     ] {
-        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.RecordsReturned");
+        let text = world.fails(&function, &event, "RecordsReturned").await;
         assert!(text.contains(&format!("1 of 3 {source} record(s)")), "{text}");
         assert_eq!(noted.take().len(), 2, "{event}");
         // Only the event source mapping of Kafka reads such an answer.

@@ -18,8 +18,8 @@ use serde_json::{Value, json};
 
 use crate::{
     diverting_failures::Taken,
-    outbox::Wire,
     support::{World, batch, order},
+    wire::Wire,
 };
 
 fn place() -> Operation {

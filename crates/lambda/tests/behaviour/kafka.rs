@@ -8,7 +8,7 @@ use lambda_idempotency::{
 use serde_json::{Value, json};
 
 use crate::{
-    support::{Noted, World, batch, diagnostic, order},
+    support::{Noted, World, batch, diagnostic, order, place},
     support_streams::{base64, message, of_rabbit_mq, rabbit_mq, topic},
 };
 
@@ -60,13 +60,7 @@ async fn each_partition_has_its_checkpoint_and_records_that_were_not_started_are
 async fn the_operation_that_takes_the_records_decides_whether_the_invocation_fails() {
     let world = World::new();
     let whole = Kafka::new().topic("orders").without_partial_responses();
-    let function = world
-        .idempotency()
-        .function()
-        .on(whole, &Operation::new("index"), world.handler())
-        .on(Sqs::new(), &Operation::new("place").key("id"), world.handler())
-        .build()
-        .unwrap();
+    let function = world.on_both((whole, Operation::new("index")), (Sqs::new(), place()));
     assert!(world.invoke(&function, &topic([message(0, 1, "a", "fail")])).await.is_err());
     assert_eq!(world.returned(&function, &batch([order("m-1", "b", "fail")])).await, ["m-1"]);
 }
@@ -139,8 +133,7 @@ async fn a_returned_record_that_cannot_be_named_fails_the_invocation() {
         let mut without_offset = message(0, 2, "x", "fail");
         without_offset["offset"] = offset;
         let event = topic([message(1, 1, "a", ""), without_offset]);
-        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.RecordsReturned");
+        let text = world.fails(&function, &event, "RecordsReturned").await;
         assert!(text.contains("1 of 2 kafka"), "{text}");
     }
     let mut event = topic([message(1, 1, "a", "")]);
@@ -158,8 +151,7 @@ async fn an_event_without_records_succeeds_and_one_without_partitions_is_unknown
     let mut event = topic([]);
     for records in [Value::Null, json!([]), json!("orders")] {
         event["records"] = records;
-        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.UnknownEvent");
+        let text = world.fails(&function, &event, "UnknownEvent").await;
         assert!(text.contains("aws:kafka"), "{text}");
     }
 }

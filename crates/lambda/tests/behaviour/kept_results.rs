@@ -14,12 +14,8 @@ use serde_json::{Value, json};
 
 use crate::{
     secrecy::capture::Captured,
-    support::{Unserializable, World, batch, order},
+    support::{Noted, Unserializable, World, batch, order, place},
 };
-
-fn place() -> Operation {
-    Operation::new("place-order").key("id")
-}
 
 /// Confirms the order, or fails as the order says.
 async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
@@ -33,19 +29,22 @@ async fn confirm(order: Value, _: Call) -> Result<Value, Failure> {
 /// An outcome's label and result.
 type Reported = (&'static str, Option<String>);
 
-/// The outcomes that an observer gets.
-#[derive(Clone, Default)]
-struct Seen(Arc<Mutex<Vec<Reported>>>);
-
-impl Observer for Seen {
+impl Observer for Noted<Reported> {
     fn reported(&self, report: &Report<'_>) {
         let value = report.outcome.result().map(|json| json.to_string());
-        self.0.lock().unwrap().push((report.outcome.label(), value));
+        self.add((report.outcome.label(), value));
+    }
+}
+
+impl Observer for Noted<ResultKept> {
+    fn reported(&self, report: &Report<'_>) {
+        let Outcome::Executed { kept, .. } = report.outcome else { panic!("{report:?}") };
+        self.add(*kept);
     }
 }
 
 /// A separate process: it shares only the store with others.
-fn process(world: &World, seen: &Seen) -> Idempotency {
+fn process(world: &World, seen: &Noted<Reported>) -> Idempotency {
     Idempotency::new(world.store.clone())
         .with_clock(world.clock.clone())
         .with_observer(seen.clone())
@@ -54,14 +53,14 @@ fn process(world: &World, seen: &Seen) -> Idempotency {
 
 #[tokio::test]
 async fn observers_get_a_kept_result_at_each_delivery() {
-    let (world, seen) = (World::new(), Seen::default());
+    let (world, seen) = (World::new(), Noted::<Reported>::new());
     let event = batch([order("m-1", "a", ""), order("m-2", "a", "")]);
     for _ in 0..2 {
         let function =
             process(&world, &seen).on(Sqs::new(), &place(), keep_result(confirm)).unwrap();
         assert!(world.returned(&function, &event).await.is_empty());
     }
-    let seen = seen.0.lock().unwrap();
+    let seen = seen.take();
     let labels: Vec<_> = seen.iter().map(|(label, _)| *label).collect();
     assert_eq!(labels, ["executed", "coalesced", "replayed", "replayed"]);
     let result = json!({ "confirmed": "a" }).to_string();
@@ -70,11 +69,11 @@ async fn observers_get_a_kept_result_at_each_delivery() {
 
 #[tokio::test]
 async fn without_keep_result_no_result_is_kept() {
-    let (world, seen) = (World::instant(), Seen::default());
+    let (world, seen) = (World::instant(), Noted::<Reported>::new());
     let function = process(&world, &seen).on(Sqs::new(), &place(), confirm).unwrap();
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(*seen.0.lock().unwrap(), [("executed", None)]);
+    assert_eq!(seen.take(), [("executed", None)]);
     let lost = world.idempotency().kept_result::<Value, _>(&place(), &json!({ "id": "a" })).await;
     assert!(matches!(lost, Err(RunError::ResultLost(ResultLost::NotKept))), "{lost:?}");
 }
@@ -128,15 +127,7 @@ async fn reading_a_result_in_progress_returns_busy() {
 
 #[tokio::test]
 async fn work_whose_result_cannot_be_serialized_is_completed() {
-    #[derive(Clone, Default)]
-    struct Lost(Arc<Mutex<Vec<ResultKept>>>);
-    impl Observer for Lost {
-        fn reported(&self, report: &Report<'_>) {
-            let Outcome::Executed { kept, .. } = report.outcome else { panic!("{report:?}") };
-            self.0.lock().unwrap().push(*kept);
-        }
-    }
-    let (world, lost) = (World::new(), Lost::default());
+    let (world, lost) = (World::new(), Noted::<ResultKept>::new());
     let handler = async |order: Value, _: Call| {
         Ok::<_, Failure>(Unserializable(order["do"].as_str() == Some("panic")))
     };
@@ -144,7 +135,7 @@ async fn work_whose_result_cannot_be_serialized_is_completed() {
     let function = idempotency.on(Sqs::new(), &place(), keep_result(handler)).unwrap();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "panic")]);
     assert!(world.returned(&function, &event).await.is_empty());
-    assert_eq!(*lost.0.lock().unwrap(), [ResultKept::Unserializable; 2]);
+    assert_eq!(lost.take(), [ResultKept::Unserializable; 2]);
 }
 
 /// A direct invocation gets it, and a completion keeps it; elsewhere it goes nowhere.

@@ -46,7 +46,6 @@ mod run_results;
 mod s3;
 mod samples;
 mod secrecy;
-
 mod several_sources;
 mod spans;
 mod sqs;
@@ -63,3 +62,4 @@ mod unknown_events;
 mod views;
 mod volatile;
 mod windows;
+mod wire;

@@ -1,54 +1,35 @@
 //! Observers get outcomes of records, calls of the store and the ends of invocations, beside the log.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::time::Duration;
 
+use crate::{
+    secrecy::capture::Captured,
+    support::{Noted, World, batch, order},
+};
 use lambda_idempotency::{
-    Failure, Operation,
+    Operation,
     observe::{BatchEnd, Observer, Report, StoreCall, TracingObserver},
     policy::Lease,
     source::Sqs,
     store::{Cache, StoreErrorKind},
 };
-use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::faults::Fault;
-use serde_json::Value;
 
-use crate::{
-    secrecy::capture::Captured,
-    support::{World, batch, order},
-};
-
-#[derive(Clone, Default)]
-struct Noted(Arc<Mutex<Vec<String>>>);
-
-impl Noted {
-    fn note(&self, text: String) {
-        self.0.lock().unwrap().push(text);
-    }
-
-    fn take(&self) -> Vec<String> {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
-}
-
-impl Observer for Noted {
+impl Observer for Noted<String> {
     fn reported(&self, report: &Report<'_>) {
         let millis = |time: Option<Duration>| time.map(|time| time.as_millis());
         let times = [report.waited, report.ran_for, report.settled_in].map(millis);
-        self.note(format!("{} {times:?}", report.outcome.label()));
+        self.add(format!("{} {times:?}", report.outcome.label()));
     }
 
     fn store_called(&self, call: &StoreCall<'_>) {
         let StoreCall { operation, source, members, errors, .. } = call;
         let purpose = call.purpose.label();
-        self.note(format!("{purpose} {members} for {operation} of {source}: {errors:?}"));
+        self.add(format!("{purpose} {members} for {operation} of {source}: {errors:?}"));
     }
 
     fn batch_ended(&self, end: &BatchEnd<'_>) {
-        self.note(format!("end of {} with {} cache hits", end.records, end.cache_hits));
+        self.add(format!("end of {} with {} cache hits", end.records, end.cache_hits));
     }
 }
 
@@ -72,7 +53,7 @@ impl Observer for Panicking {
 #[tokio::test]
 async fn observers_add_to_each_other_and_to_the_log_and_one_that_panics_harms_nobody() {
     let (world, captured) = (World::instant(), Captured::default());
-    let (first, last) = (Noted::default(), Noted::default());
+    let (first, last) = (Noted::<String>::new(), Noted::<String>::new());
     let idempotency = world
         .idempotency()
         .with_log(TracingObserver::new())
@@ -98,7 +79,7 @@ async fn observers_add_to_each_other_and_to_the_log_and_one_that_panics_harms_no
 
 #[tokio::test]
 async fn without_the_log_other_observers_are_told() {
-    let (world, captured, noted) = (World::new(), Captured::default(), Noted::default());
+    let (world, captured, noted) = (World::new(), Captured::default(), Noted::<String>::new());
     let idempotency = world
         .idempotency()
         .with_observer(noted.clone())
@@ -115,23 +96,14 @@ async fn without_the_log_other_observers_are_told() {
 
 #[tokio::test]
 async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
-    let (world, noted) = (World::instant(), Noted::default());
-    let clock = world.clock.clone();
-    let handler = move |_: Value, _| {
-        let clock = clock.clone();
-        async move {
-            clock.sleep(Duration::from_secs(2)).await;
-            Ok::<_, Failure>(())
-        }
-    };
+    let (world, noted) = (World::instant(), Noted::<String>::new());
     // One after the other: the second waits for the first.
-    let operation = Operation::new("a").key("id");
-    let function = world
-        .idempotency()
-        .with_observer(noted.clone())
-        .on(Sqs::new().concurrency(1), &operation, handler)
-        .unwrap();
-    world.invoke(&function, &batch([order("m-1", "a", ""), order("m-2", "b", "")])).await.unwrap();
+    let one_by_one = Sqs::new().concurrency(1);
+    let idempotency = world.idempotency().with_observer(noted.clone());
+    let function =
+        idempotency.on(one_by_one, &Operation::new("a").key("id"), world.handler()).unwrap();
+    let event = batch([order("m-1", "a", "sleep 2"), order("m-2", "b", "sleep 2")]);
+    world.invoke(&function, &event).await.unwrap();
     let reports: Vec<String> =
         noted.take().into_iter().filter(|noted| noted.starts_with("executed")).collect();
     let wanted =
@@ -141,7 +113,7 @@ async fn an_observer_learns_how_long_a_record_waited_ran_and_was_settled() {
 
 #[tokio::test]
 async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
-    let (world, noted) = (World::new(), Noted::default());
+    let (world, noted) = (World::new(), Noted::<String>::new());
     let idempotency = world.idempotency().with_observer(noted.clone());
     let function =
         idempotency.on(Sqs::new(), &Operation::new("a").key("id"), world.handler()).unwrap();
@@ -166,23 +138,12 @@ async fn an_observer_learns_of_errors_looks_and_hits_of_the_cache() {
 
 #[tokio::test]
 async fn a_renewal_is_not_taken_for_a_claim() {
-    let (world, noted) = (World::new(), Noted::default());
-    let clock = world.clock.clone();
-    let handler = move |_: Value, _| {
-        let clock = clock.clone();
-        async move {
-            clock.sleep(Duration::from_secs(5)).await;
-            Ok::<_, Failure>(())
-        }
-    };
+    let (world, noted) = (World::new(), Noted::<String>::new());
     let operation =
         Operation::new("a").key("id").lease(Lease::Renewed { length: Duration::from_secs(6) });
-    let function = world
-        .idempotency()
-        .with_observer(noted.clone())
-        .on(Sqs::new().concurrency(1), &operation, handler)
-        .unwrap();
-    world.invoke(&function, &batch([order("m-1", "a", "")])).await.unwrap();
+    let idempotency = world.idempotency().with_observer(noted.clone());
+    let function = idempotency.on(Sqs::new(), &operation, world.handler()).unwrap();
+    world.invoke(&function, &batch([order("m-1", "a", "sleep 5")])).await.unwrap();
     let noted = noted.take();
     let of = |purpose: &str| noted.iter().filter(|noted| noted.starts_with(purpose)).count();
     assert_eq!((of("claim"), of("settle")), (1, 1), "{noted:?}");

@@ -2,52 +2,18 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    atomic::{AtomicUsize, Ordering},
 };
 
 use lambda_idempotency::{
-    Call, Failure, Function, Operation, RunError,
-    clock::Timestamp,
-    outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
-    source::Sqs,
-    store::BoxFuture,
-    testing,
+    Call, Failure, Function, Operation, RunError, outbox::Message, source::Sqs, testing,
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, order};
-
-/// Keeps messages, unless it is out of order.
-#[derive(Default)]
-pub(crate) struct Wire {
-    kept: MemorySender,
-    is_down: AtomicBool,
-}
-
-impl Sender for Wire {
-    fn send<'a>(
-        &'a self,
-        messages: &'a [OutgoingMessage],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
-        if !self.is_down.load(Ordering::SeqCst) {
-            return self.kept.send(messages, call_deadline);
-        }
-        let down = messages.iter().map(|_| Err(SendError::new("the test has cut the wire")));
-        let down = down.collect();
-        Box::pin(async move { down })
-    }
-}
-
-impl Wire {
-    pub(crate) fn down() -> Self {
-        Self { is_down: true.into(), ..Self::default() }
-    }
-
-    fn cut(&self, is_down: bool) {
-        self.is_down.store(is_down, Ordering::SeqCst);
-    }
-}
+use crate::{
+    support::{World, batch, order},
+    wire::Wire,
+};
 
 /// Publishes a message for each order.
 async fn place(order: Value, call: Call) -> Result<(), Failure> {
@@ -79,7 +45,7 @@ async fn a_message_whose_messages_are_not_sent_is_named_and_its_handler_not_call
         let answer = deliver(&world, &function, &event).await;
         assert_eq!(answer, json!({ "batchItemFailures": [] }));
     }
-    assert_eq!(wire.kept.sent().len(), 2);
+    assert_eq!(wire.sent(), 2);
 }
 
 #[tokio::test]
@@ -106,7 +72,7 @@ async fn run_says_that_messages_are_not_sent_and_sends_them_when_it_is_called_ag
     wire.cut(false);
     let run = run().await.unwrap();
     assert_eq!((run.result, run.replayed, run.recorded), (42, true, true));
-    assert_eq!((calls.load(Ordering::SeqCst), wire.kept.sent().len()), (1, 1));
+    assert_eq!((calls.load(Ordering::SeqCst), wire.sent()), (1, 1));
 }
 
 #[tokio::test]

@@ -9,15 +9,11 @@ use std::{
     },
 };
 
-use lambda_idempotency::{Call, Failure, Operation, observe::TracingObserver, source::Sqs};
+use lambda_idempotency::{Call, Failure, observe::TracingObserver, source::Sqs};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::support::{World, batch, order};
-
-fn by_id() -> Operation {
-    Operation::new("place").key("id")
-}
+use crate::support::{World, batch, order, place};
 
 /// An error that panics when it is formatted, asked for its source, or dropped.
 #[derive(Debug)]
@@ -72,7 +68,7 @@ async fn an_error_that_panics_does_not_affect_other_records() {
             };
             let idempotency =
                 world.idempotency().with_log(TracingObserver::new().showing_error_messages());
-            let function = idempotency.on(Sqs::new(), &by_id(), handler).unwrap();
+            let function = idempotency.on(Sqs::new(), &place(), handler).unwrap();
             let event = batch([order("m-1", "a", ""), order("m-2", "b", "fail")]);
             for _ in 0..2 {
                 assert_eq!(world.returned(&function, &event).await, ["m-2"], "{panicking}");
@@ -106,7 +102,7 @@ async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
             Ok::<_, Failure>(())
         }
     };
-    let function = world.with_handler(Sqs::new(), &by_id(), handler);
+    let function = world.with_handler(Sqs::new(), &place(), handler);
     let event = batch([order("m-1", "a", "")]);
     assert!(world.returned(&function, &event).await.is_empty());
     // Two are not started: `a` is completed, and the second `b` is a copy.
@@ -115,7 +111,6 @@ async fn a_payload_that_panics_when_dropped_does_not_affect_other_records() {
     world.ledger.assert_once("b");
 }
 
-/// A result that panics when it is serialized.
 /// What a handler holds is cloned for each record, when its turn has come.
 #[tokio::test]
 async fn a_clone_that_panics_fails_its_own_record() {
@@ -128,14 +123,14 @@ async fn a_clone_that_panics_fails_its_own_record() {
     }
     let world = World::new();
     let (ledger, client) = (world.ledger.clone(), Client(Arc::default()));
-    let place = async move |placed: Value, _: Call| {
+    let handler = async move |placed: Value, _: Call| {
         let _whole: &Client = &client;
         ledger.record(placed["id"].as_str().unwrap(), "");
         Ok::<_, Failure>(())
     };
     // No handler at a time counts as one.
     let queue = Sqs::new().concurrency(0);
-    let function = world.with_handler(queue, &by_id(), place);
+    let function = world.with_handler(queue, &place(), handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
     assert!(world.returned(&function, &event).await.is_empty());

@@ -61,8 +61,7 @@ async fn a_record_of_a_stream_without_an_event_id_fails_the_invocation() {
     let function = piped_from(&world, Kinesis::new());
     let without_id = without(flat(put(2, "b", "b", "fail")), "eventID");
     let list = json!([flat(put(1, "a", "a", "")), without_id]);
-    let (kind, text) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
+    let text = world.fails(&function, &list, "RecordsReturned").await;
     assert!(text.contains("1 of 2 pipe"), "{text}");
     world.ledger.assert_each_once(["a"]);
 }
@@ -74,8 +73,7 @@ async fn lists_that_are_not_from_a_pipe_are_unknown_events() {
     let empty = world.invoke(&function, &json!([])).await.unwrap();
     assert_eq!(empty, json!({ "batchItemFailures": [] }));
     for list in [json!([7]), json!([{ "id": "a" }]), json!([{ "eventSource": "aws:ec2" }])] {
-        let (kind, _) = diagnostic(world.invoke(&function, &list).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.UnknownEvent", "{list}");
+        world.fails(&function, &list, "UnknownEvent").await;
     }
     // If the first record is recognised, one that is not is returned.
     let list = json!([order("m-1", "a", ""), { "id": "b" }]);
@@ -117,13 +115,8 @@ async fn a_pipe_takes_no_records_of_another_source() {
     );
     assert_eq!(kind, "Idempotency.UnknownEvent");
     assert!(text.contains("pipe of sqs") && text.contains("aws:kinesis"), "{text}");
-    let both = world
-        .idempotency()
-        .function()
-        .on(Pipe::of(Sqs::new()), &Operation::new("a"), world.handler())
-        .on(Pipe::of(Kinesis::new()), &Operation::new("b"), world.handler())
-        .build()
-        .unwrap();
+    let [a, b] = ["a", "b"].map(Operation::new);
+    let both = world.on_both((Pipe::of(Sqs::new()), a), (Pipe::of(Kinesis::new()), b));
     world.invoke(&both, &json!([flat(put(1, "k", "x", ""))])).await.unwrap();
     world.ledger.assert_once("x");
 }

@@ -3,18 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency::{
-    Operation,
     keys::inspect,
     source::{RabbitMq, Sqs},
 };
 use lambda_idempotency_core::{clock::Clock as _, record::Provenance, store::Store as _};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, in_child, order, serve};
-
-fn place() -> Operation {
-    Operation::new("place").key("id")
-}
+use crate::support::{World, batch, in_child, order, place, serve};
 
 impl World {
     /// The provenance in the idempotency record of the first record of an event.

@@ -3,7 +3,7 @@
 use std::{
     num::NonZeroUsize,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
@@ -15,10 +15,7 @@ use lambda_idempotency::{
     handler::Handler,
     policy::OnOutage,
     recovery::{Recovered, Recovery},
-    source::{
-        ActiveMq, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke, Kafka,
-        KeepOrder, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sources, Sqs,
-    },
+    source::{DivertedRecord, Invoke, Kafka, KeepOrder, Pipe, Sources, Sqs},
     store::{BoxFuture, IdempotencyRecord},
 };
 use lambda_idempotency_core::{
@@ -36,7 +33,7 @@ use serde_json::{Value, json};
 
 use crate::{
     samples::samples,
-    support::{World, batch, order, serve, with_body},
+    support::{Noted, World, batch, every_source, order, place, serve, with_body},
     support_streams,
 };
 
@@ -48,21 +45,17 @@ fn kept() -> Sqs {
     Sqs::new().recoverable(64 * 1024)
 }
 
-fn place() -> Operation {
-    Operation::new("place").key("id")
-}
-
 /// A world whose handlers never end until they are let live, and what they saw of their records.
 #[derive(Clone)]
 struct Mortal {
     world: World,
     lives: Arc<AtomicBool>,
-    seen: Arc<Mutex<Vec<String>>>,
+    seen: Noted<String>,
 }
 
 impl Mortal {
     fn new() -> Self {
-        Self { world: World::instant(), lives: Arc::default(), seen: Arc::default() }
+        Self { world: World::instant(), lives: Arc::default(), seen: Noted::new() }
     }
 
     fn handler(&self) -> impl Handler<Value, Result<(), Failure>> {
@@ -79,7 +72,7 @@ impl Mortal {
             call.attribute("Test"),
             call.request_id(),
         );
-        self.seen.lock().unwrap().push(seen);
+        self.seen.add(seen);
         if !self.lives.load(Ordering::SeqCst) {
             std::future::pending::<()>().await;
         }
@@ -328,13 +321,13 @@ async fn records_of_every_source_are_recovered_as_they_were_delivered() {
         if mortal.world.clock.drive(drop_after(3, running)).await.is_some() {
             continue; // no record of it reaches a handler
         }
-        let mut before = std::mem::take(&mut *mortal.seen.lock().unwrap());
+        let mut before = mortal.seen.take();
         mortal.lives.store(true, Ordering::SeqCst);
         mortal.world.clock.advance(LATER);
         let recovered = mortal.recover(&function).await;
         let claimed = mortal.stored().await.len() as u64;
         assert_eq!(recovered.recovered, claimed, "{name}: {recovered:?}");
-        let mut after = std::mem::take(&mut *mortal.seen.lock().unwrap());
+        let mut after = mortal.seen.take();
         // Later records of an order group had not begun.
         before.sort();
         after.sort();
@@ -348,22 +341,13 @@ async fn records_of_every_source_are_recovered_as_they_were_delivered() {
 
 fn everything(mortal: &Mortal) -> FunctionBuilder {
     const MOST: usize = 64 * 1024;
-    let (new, handler) = (|name: &str| Operation::new(name), mortal.handler());
     let function = mortal.world.idempotency().function();
-    function
-        .on(Sqs::new().recoverable(MOST), &new("sqs"), handler.clone())
-        .on(Sns::new().recoverable(MOST), &new("sns"), handler.clone())
-        .on(S3::new().recoverable(MOST), &new("s3"), handler.clone())
-        .on(Kinesis::new().recoverable(MOST), &new("kinesis"), handler.clone())
-        .on(DynamoDbStream::new().recoverable(MOST), &new("dynamodb"), handler.clone())
-        .on(DocumentDb::new().recoverable(MOST), &new("documentdb"), handler.clone())
-        .on(Kafka::new().recoverable(MOST), &new("kafka"), handler.clone())
-        .on(ActiveMq::new().recoverable(MOST), &new("activemq"), handler.clone())
-        .on(RabbitMq::new().recoverable(MOST), &new("rabbitmq"), handler.clone())
-        .on(EventBridge::new().recoverable(MOST), &new("eventbridge"), handler.clone())
-        .on(Pipe::of(Sqs::new().recoverable(MOST)), &new("pipe"), handler.clone())
-        .on(Scheduler::new().recoverable(MOST), &new("scheduler"), handler.clone())
-        .on(Invoke::by_request_id().recoverable(MOST), &new("invoke"), handler)
+    let (new, handler) = (|name: &str| Operation::new(name), mortal.handler());
+    every_source!(function, new, handler.clone(), |source| source.recoverable(MOST)).on(
+        Invoke::by_request_id().recoverable(MOST),
+        &new("invoke"),
+        handler,
+    )
 }
 
 #[tokio::test]
@@ -539,7 +523,7 @@ async fn an_asynchronous_invocation_is_recovered_under_its_request_id() {
         mortal.on(Invoke::by_request_id().recoverable(64 * 1024), &Operation::new("import"));
     mortal.died(&function, &json!({ "tenant": "acme" }).to_string()).await;
     assert_eq!(mortal.recover(&function).await.recovered, 1);
-    let seen = mortal.seen.lock().unwrap();
+    let seen = mortal.seen.take();
     assert_eq!(seen[0], seen[1]);
     assert!(seen[1].contains("request-1"), "{seen:?}");
 }

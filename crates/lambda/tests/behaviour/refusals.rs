@@ -18,16 +18,12 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, nothing};
+use crate::support::{World, nothing, place};
 
 type Built = Result<(), ConfigError>;
 
 /// The kind of error, and parts of its text.
 type Refused = (Built, &'static str, Vec<String>);
-
-fn place() -> Operation {
-    Operation::new("place").key("id")
-}
 
 fn on(source: impl Sources, operation: &Operation) -> Built {
     World::instant().idempotency().on(source, operation, nothing).map(drop)
@@ -122,6 +118,8 @@ fn keys_are_refused() {
     let named = "operation `place` has `.key_fn(..)`";
     rows!("key":
         shared(place(), Sns::new().key("order.["), place()) => ["order.["],
+        bare().key("'orderId'").check() => ["the key of", "it is a constant, the same for every record"],
+        place().fingerprint("`1`").check() => ["the fingerprint of", "it is a constant"],
         function().key("id").check() => [named, "only one can make the key; remove one"],
         on(Sqs::new().key("id"), &function()) => [named, "only one can make the key; remove one"],
         python(function()).check() => [named, "which makes no Powertools keys"],
@@ -140,6 +138,7 @@ fn keys_are_refused() {
     );
     for accepted in [
         python(bare().key("powertools_json(powertools_base64(data)).id")).check(),
+        bare().key("\"orderId\"").check(),
         on(Invoke::new(), &place()),
         on(Invoke::new().key("id"), &bare()),
         on(Invoke::by_request_id(), &bare()),
@@ -180,6 +179,7 @@ fn settings_are_refused() {
         place().retention(Duration::ZERO).check() => ["operation `place` has a retention of zero"],
         results(10).check() => ["`.result_retention(..)` has no effect"],
         results(11).check() => ["`.result_retention(..)` has no effect"],
+        renewed(Duration::from_millis(999)).check() => ["`.lease(..)`"],
     );
     // With such a time no worker ever takes over the key of one that died.
     for length in [day + Duration::from_nanos(1), Duration::MAX] {
@@ -189,6 +189,7 @@ fn settings_are_refused() {
     for accepted in [
         results(9),
         renewed(day),
+        renewed(Duration::from_secs(1)),
         place().retention(Duration::MAX),
         place().retention(Duration::ZERO).retention(Duration::from_millis(1)),
         place().on_conflict(waits),

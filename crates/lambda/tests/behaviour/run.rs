@@ -13,11 +13,7 @@ use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 use serde_json::{Value, json};
 
-use crate::support::World;
-
-fn charge() -> Operation {
-    Operation::new("charge").key("id")
-}
+use crate::support::{World, place};
 
 async fn run(
     world: &World,
@@ -32,14 +28,14 @@ async fn run(
 async fn later_calls_get_the_first_result() {
     let world = World::new();
     let payload = json!({ "id": "a" });
-    let first = run(&world, &charge(), &payload, Ok(1)).await.unwrap();
+    let first = run(&world, &place(), &payload, Ok(1)).await.unwrap();
     assert_eq!((first.result, first.replayed, first.recorded), (1, false, true));
     for _ in 0..2 {
-        let later = run(&world, &charge(), &payload, Ok(2)).await.unwrap();
+        let later = run(&world, &place(), &payload, Ok(2)).await.unwrap();
         assert_eq!((later.result, later.replayed, later.recorded), (1, true, true));
     }
     world.clock.advance(Duration::from_secs(24 * 3600 + 2));
-    let expired = run(&world, &charge(), &payload, Ok(3)).await.unwrap();
+    let expired = run(&world, &place(), &payload, Ok(3)).await.unwrap();
     assert_eq!((expired.result, expired.replayed), (3, false));
 }
 
@@ -62,7 +58,7 @@ async fn without_an_expression_the_whole_payload_is_the_key() {
 #[tokio::test]
 async fn each_kind_of_error_has_its_own_variant() {
     let world = World::new();
-    let operation = charge().fingerprint("amount");
+    let operation = place().fingerprint("amount");
     let payload = |id: &str, amount: u32| json!({ "id": id, "amount": amount });
 
     let failed = run(&world, &operation, &payload("a", 1), Err("no".into())).await.unwrap_err();
@@ -109,12 +105,12 @@ async fn a_key_that_is_claimed_elsewhere_is_busy_until_its_lease_ends() {
     let world = World::instant();
     let payload = json!({ "id": "a" });
     let deadline = world.clock.now().plus(Duration::from_secs(30));
-    claim_and_die(&world, &charge(), &payload, deadline).await;
-    let busy = run(&world, &charge(), &payload, Ok(1)).await.unwrap_err();
+    claim_and_die(&world, &place(), &payload, deadline).await;
+    let busy = run(&world, &place(), &payload, Ok(1)).await.unwrap_err();
     assert!(busy.is_transient());
     let RunError::Busy { until } = busy else { panic!("{busy:?}") };
     assert!(until >= deadline && until <= deadline.plus(Duration::from_secs(3)));
-    let patient = charge().on_conflict(OnConflict::Wait { up_to: Duration::MAX });
+    let patient = place().on_conflict(OnConflict::Wait { up_to: Duration::MAX });
     let attempts = |call: Call| async move { Ok((call.failed_attempts(), call.lost_attempts())) };
     let waited = world.call(&world.idempotency(), &patient, &payload, attempts).await.unwrap();
     assert_eq!(waited.result, (0, 1), "the other call is a lost attempt");
@@ -126,7 +122,7 @@ async fn a_function_is_stopped_at_the_deadline() {
     let world = World::new();
     let idempotency = world.idempotency();
     let deadline = world.clock.now().plus(Duration::from_secs(10));
-    let operation = charge();
+    let operation = place();
     let payload = json!({ "id": "a" });
     let slow = idempotency.run(&operation, &payload, &deadline, |call| {
         assert!(call.remaining().unwrap() < Duration::from_secs(10));
@@ -149,7 +145,7 @@ async fn operations_inside_operations_complete_their_own_keys() {
     let world = World::instant();
     let idempotency = world.idempotency();
     let payload = json!({ "id": "a" });
-    let (outer, inner) = (charge(), Operation::new("mail").key("id"));
+    let (outer, inner) = (place(), Operation::new("mail").key("id"));
     let calls = AtomicU32::new(0);
     let once = |idempotency: Idempotency, fails: bool| {
         let (outer, inner, payload, calls) = (&outer, &inner, &payload, &calls);
@@ -178,18 +174,15 @@ async fn operations_inside_operations_complete_their_own_keys() {
 #[tokio::test]
 async fn the_key_is_made_before_the_function_changes_its_payload() {
     let world = World::instant();
-    let idempotency = world.idempotency();
-    let operation = charge().fingerprint("@");
-    let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
+    let (idempotency, operation) = (world.idempotency(), place().fingerprint("@"));
     for replayed in [false, true] {
-        let before = payload.lock().unwrap().clone();
+        let payload = std::sync::Mutex::new(json!({ "id": "a", "amount": 1 }));
         let changes = |_| {
             *payload.lock().unwrap() = json!({ "id": "b" });
             async { Ok(1) }
         };
-        let run = world.call(&idempotency, &operation, &before, changes).await;
+        let run = world.call(&idempotency, &operation, &payload, changes).await;
         assert_eq!(run.unwrap().replayed, replayed);
-        *payload.lock().unwrap() = before;
     }
 }
 

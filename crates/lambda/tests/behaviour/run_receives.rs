@@ -2,24 +2,20 @@
 
 use std::time::Duration;
 
-use lambda_idempotency::{Call, Failure, Operation, Run, RunContext, RunError};
+use lambda_idempotency::{Call, Failure, Run, RunContext, RunError};
 use lambda_idempotency_core::clock::Clock as _;
 use lambda_idempotency_testkit::crashing::drop_after;
 use serde_json::json;
 
-use crate::support::World;
+use crate::support::{World, place};
 
 /// What a handler learns: how often its payload was received, and how many attempts were lost.
 type Learnt = (Option<u32>, u32);
 
-fn charge() -> Operation {
-    Operation::new("charge").key("id")
-}
-
 /// A call by a process that knows nothing of the calls before.
 async fn run(world: &World, id: &str, receives: u32) -> Result<Run<Learnt>, RunError> {
     let idempotency = world.idempotency();
-    let (operation, payload) = (charge(), json!({ "id": id }));
+    let (operation, payload) = (place(), json!({ "id": id }));
     let context = RunContext::without_deadline().with_receives(receives);
     let handler = async |call: Call| Ok::<_, Failure>((call.receives(), call.lost_attempts()));
     world.clock.drive(idempotency.run(&operation, &payload, &context, handler)).await
@@ -28,7 +24,7 @@ async fn run(world: &World, id: &str, receives: u32) -> Result<Run<Learnt>, RunE
 /// A call whose process dies in the handler; then its lease ends.
 async fn run_and_die(world: &World, id: &str, receives: u32) {
     let idempotency = world.idempotency();
-    let (operation, payload) = (charge(), json!({ "id": id }));
+    let (operation, payload) = (place(), json!({ "id": id }));
     let deadline = world.clock.now().plus(Duration::from_secs(30));
     let context = RunContext::from(&deadline).with_receives(receives);
     let forever = |_: Call| std::future::pending::<Result<Learnt, Failure>>();

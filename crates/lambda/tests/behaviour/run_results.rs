@@ -2,23 +2,19 @@
 
 use std::{collections::BTreeMap, fmt::Debug, time::Duration};
 
-use lambda_idempotency::{Operation, Run, RunError, error::ResultLost};
+use lambda_idempotency::{Run, RunError, error::ResultLost};
 use lambda_idempotency_core::clock::Clock as _;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::support::{Unserializable, World};
-
-fn charge() -> Operation {
-    Operation::new("charge").key("id")
-}
+use crate::support::{Unserializable, World, place};
 
 async fn run<R: Serialize + DeserializeOwned + Send>(
     world: &World,
     value: R,
 ) -> Result<Run<R>, RunError> {
     let function = |_| async { Ok(value) };
-    world.call(&world.idempotency(), &charge(), &json!({ "id": "a" }), function).await
+    world.call(&world.idempotency(), &place(), &json!({ "id": "a" }), function).await
 }
 
 /// Runs twice in a new world; the second result must equal the first.
@@ -83,7 +79,7 @@ async fn a_result_that_cannot_be_serialized_is_returned_now_and_lost_later() {
 async fn a_payload_that_cannot_be_serialized_is_refused() {
     let world = World::new();
     let (idempotency, payload) = (world.idempotency(), Unserializable(false));
-    let error = world.call(&idempotency, &charge(), &payload, async |_| Ok(1)).await;
+    let error = world.call(&idempotency, &place(), &payload, async |_| Ok(1)).await;
     assert!(matches!(error, Err(RunError::Unserializable)));
     assert!(!error.unwrap_err().to_string().contains("s3cr3t"));
 }
@@ -104,7 +100,7 @@ async fn a_run_says_when_the_work_was_done_and_until_when_its_key_answers() {
 #[tokio::test]
 async fn a_result_whose_time_has_passed_is_lost_and_the_work_is_not_done_again() {
     let world = World::instant();
-    let operation = charge().result_retention(Duration::from_mins(10));
+    let operation = place().result_retention(Duration::from_mins(10));
     let (idempotency, payload) = (world.idempotency(), json!({ "id": "a" }));
     let runs = async || world.run(&idempotency, &operation, &payload, 1).await;
     let kept = async || idempotency.kept_result::<u32, _>(&operation, &payload).await;

@@ -5,17 +5,10 @@
 
 use std::fmt::Write as _;
 
-use lambda_idempotency::{
-    Call, Function, Operation,
-    keys::inspect,
-    source::{
-        ActiveMq, DocumentDb, DynamoDbStream, EventBridge, Kafka, Kinesis, Pipe, RabbitMq, S3,
-        Scheduler, Sns, Sqs,
-    },
-};
+use lambda_idempotency::{Call, Function, Operation, keys::inspect};
 use serde_json::Value;
 
-use crate::support::{World, diagnostic};
+use crate::support::{World, diagnostic, every_source};
 
 /// A function of all sources except `.invoke(..)`, which takes any event.
 pub(crate) fn everything(world: &World) -> Function {
@@ -24,23 +17,8 @@ pub(crate) fn everything(world: &World) -> Function {
         ledger.record(call.record().to_string(), "");
         std::future::ready(Ok::<_, std::io::Error>(()))
     };
-    world
-        .idempotency()
-        .function()
-        .on(Sqs::new(), &Operation::new("sqs"), handler.clone())
-        .on(Sns::new(), &Operation::new("sns"), handler.clone())
-        .on(S3::new(), &Operation::new("s3"), handler.clone())
-        .on(Kinesis::new(), &Operation::new("kinesis"), handler.clone())
-        .on(DynamoDbStream::new(), &Operation::new("dynamodb"), handler.clone())
-        .on(DocumentDb::new(), &Operation::new("documentdb"), handler.clone())
-        .on(Kafka::new(), &Operation::new("kafka"), handler.clone())
-        .on(ActiveMq::new(), &Operation::new("activemq"), handler.clone())
-        .on(RabbitMq::new(), &Operation::new("rabbitmq"), handler.clone())
-        .on(EventBridge::new(), &Operation::new("eventbridge"), handler.clone())
-        .on(Pipe::of(Sqs::new()), &Operation::new("pipe"), handler.clone())
-        .on(Pipe::of(Kinesis::new()), &Operation::new("pipe-kinesis"), handler.clone())
-        .on(Pipe::of(DynamoDbStream::new()), &Operation::new("pipe-changes"), handler.clone())
-        .on(Scheduler::new(), &Operation::new("scheduler"), handler)
+    let function = world.idempotency().function();
+    every_source!(function, |name: &str| Operation::new(name), handler, |source| source)
         .build()
         .unwrap()
 }

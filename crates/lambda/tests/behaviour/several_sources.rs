@@ -9,13 +9,9 @@ use serde_json::json;
 
 use crate::{
     secrecy::capture::Captured,
-    support::{World, batch, bus_event, nothing, notification, order, with_body},
+    support::{World, batch, bus_event, nothing, notification, order, place, with_body},
     support_streams::uploaded,
 };
-
-fn place() -> Operation {
-    Operation::new("place").key("id")
-}
 
 /// The order of the sources changes, so that each source comes first once.
 #[tokio::test]

@@ -1,19 +1,15 @@
 //! SQS: which messages are returned.
 
-use lambda_idempotency::{Operation, source::Sqs, store::StoreErrorKind};
+use lambda_idempotency::{source::Sqs, store::StoreErrorKind};
 use lambda_idempotency_testkit::faults::{Call, Fault, GuardKind};
 use serde_json::json;
 
-use crate::support::{World, batch, diagnostic, order, with_body};
-
-fn by_id() -> Operation {
-    Operation::new("place-order").key("id")
-}
+use crate::support::{World, batch, order, place, with_body};
 
 #[tokio::test]
 async fn only_failed_messages_are_returned() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     let event = batch([
         order("m-1", "a", ""),
         order("m-2", "b", "fail once"),
@@ -35,7 +31,7 @@ async fn only_failed_messages_are_returned() {
 #[tokio::test]
 async fn a_message_that_is_twice_in_a_batch_is_named_once() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     let twice = || order("m-1", "a", "fail");
     let event = batch([twice(), order("m-2", "b", ""), twice(), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
@@ -45,7 +41,7 @@ async fn a_message_that_is_twice_in_a_batch_is_named_once() {
 #[tokio::test]
 async fn another_payload_with_the_same_key_is_returned() {
     let world = World::new();
-    let operation = by_id().fingerprint("amount");
+    let operation = place().fingerprint("amount");
     let function = world.on(Sqs::new(), &operation);
     let paid = |message, amount: u32| {
         with_body(message, &json!({ "id": "a", "amount": amount }).to_string())
@@ -61,7 +57,7 @@ async fn another_payload_with_the_same_key_is_returned() {
 #[tokio::test]
 async fn a_message_that_failed_permanently_or_too_often_is_returned_and_not_tried_again() {
     for (action, operation, attempts) in
-        [("give up", by_id(), 1), ("fail", by_id().max_failed_attempts(2), 2)]
+        [("give up", place(), 1), ("fail", place().max_failed_attempts(2), 2)]
     {
         let world = World::new();
         let function = world.on(Sqs::new(), &operation);
@@ -76,11 +72,10 @@ async fn a_message_that_failed_permanently_or_too_often_is_returned_and_not_trie
 #[tokio::test]
 async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_down() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     world.store.outage();
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
-    let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-    assert_eq!(kind, "Idempotency.RecordsReturned");
+    let text = world.fails(&function, &event, "RecordsReturned").await;
     assert!(text.contains("2 of 2 sqs") && text.contains("m-1"), "{text}");
     assert_eq!(world.ledger.total(), 0);
     world.store.heal();
@@ -91,7 +86,7 @@ async fn an_outage_that_returns_all_fails_the_invocation_so_that_pollers_slow_do
 #[tokio::test]
 async fn an_outage_for_some_keys_returns_their_messages() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     world.invoke(&function, &batch([order("m-0", "b", "")])).await.unwrap();
     let [Call::Write { writes, .. }, ..] = &world.store.history()[..] else { panic!() };
     let done = writes[0].key.clone();
@@ -105,7 +100,7 @@ async fn an_outage_for_some_keys_returns_their_messages() {
 #[tokio::test]
 async fn a_message_whose_completion_is_lost_is_acknowledged() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     let refused = Fault::refuse(StoreErrorKind::Denied).guarded_by(GuardKind::OwnedBy);
     world.store.inject(refused.always());
     assert!(world.returned(&function, &batch([order("m-1", "a", "")])).await.is_empty());

@@ -1,22 +1,17 @@
 //! SQS: invalid records do not affect other records.
 
-use lambda_idempotency::{Call, Failure, Operation, policy::OnMissingKey, source::Sqs};
+use lambda_idempotency::{Call, Failure, policy::OnMissingKey, source::Sqs};
 use serde_json::{Value, json};
 
-use crate::support::{World, batch, diagnostic, order, with_body, without};
-
-fn by_id() -> Operation {
-    Operation::new("place-order").key("id")
-}
+use crate::support::{World, batch, order, place, with_body, without};
 
 #[tokio::test]
 async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     for without_id in [without(order("", "a", ""), "messageId"), order("", "a", "")] {
         let event = batch([order("m-1", "b", ""), without_id, order("m-2", "c", "")]);
-        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.RecordsReturned");
+        let text = world.fails(&function, &event, "RecordsReturned").await;
         assert!(text.contains("1 of 3") && text.contains("messageId"), "{text}");
         assert!(text.contains("no. 2"), "its position is named: {text}");
     }
@@ -26,7 +21,7 @@ async fn without_a_message_id_the_others_are_processed_and_the_invocation_fails(
 #[tokio::test]
 async fn records_of_another_format_fail_alone() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     let mut odd_body = order("m-1", "a", "");
     odd_body["body"] = json!({ "id": "a" });
     let mut odd_attributes = order("m-2", "b", "");
@@ -45,28 +40,13 @@ async fn records_of_another_format_fail_alone() {
     world.ledger.assert_each_once(["z", "b", "d", "e"]);
 }
 
-#[tokio::test]
-async fn messages_that_do_not_fit_the_handlers_type_are_returned_and_claim_no_key() {
-    #[derive(serde::Deserialize)]
-    struct Order {
-        #[serde(rename = "id")]
-        _id: u32,
-    }
-    let world = World::new();
-    let handler = |_: Order, _| async { Ok::<_, std::io::Error>(()) };
-    let function = world.with_handler(Sqs::new(), &by_id(), handler);
-    let event = batch([with_body("m-1", r#"{"id":"a"}"#), with_body("m-2", r#"{"id":1}"#)]);
-    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
-    assert_eq!(world.store.inner().len(), 1);
-}
-
 /// Bodies in which `id` has no value that could be a key.
 const NO_KEY: [&str; 6] =
     ["{}", "null", r#"{"id":null}"#, r#"{"id":""}"#, r#"{"id":[]}"#, r#"{"id":{}}"#];
 
 async fn without_key(policy: Option<OnMissingKey>) -> (World, Vec<String>) {
     let world = World::new();
-    let operation = policy.map_or_else(by_id, |policy| by_id().on_missing_key(policy));
+    let operation = policy.map_or_else(place, |policy| place().on_missing_key(policy));
     let function = world.on(Sqs::new(), &operation);
     let records = NO_KEY.iter().enumerate().map(|(at, body)| with_body(&format!("m-{at}"), body));
     let returned = world.returned(&function, &batch(records)).await;
@@ -94,7 +74,7 @@ async fn a_record_without_a_key_can_run_unprotected() {
 #[tokio::test]
 async fn no_policy_for_missing_keys_accepts_an_ambiguous_key() {
     let world = World::new();
-    let operation = by_id().on_missing_key(OnMissingKey::RunUnprotected);
+    let operation = place().on_missing_key(OnMissingKey::RunUnprotected);
     let function = world.on(Sqs::new(), &operation);
     let event = batch([
         with_body("m-1", r#"{"id":0.1000000000000000055}"#),
@@ -113,7 +93,7 @@ async fn a_panic_outside_the_future_fails_only_its_message() {
         assert!(payload["id"] != "a", "not this one");
         std::future::ready(Ok::<_, std::io::Error>(()))
     };
-    let function = world.with_handler(Sqs::new(), &by_id(), handler);
+    let function = world.with_handler(Sqs::new(), &place(), handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "b", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-1"]);
 }
@@ -133,7 +113,7 @@ impl<'de> serde::Deserialize<'de> for Panicking {
 async fn a_type_that_panics_while_it_is_decoded_fails_its_record_alone() {
     let world = World::new();
     let handler = |_: Panicking, _: Call| async { Ok::<_, Failure>(()) };
-    let function = world.with_handler(Sqs::new(), &by_id(), handler);
+    let function = world.with_handler(Sqs::new(), &place(), handler);
     let event = batch([order("m-1", "a", ""), order("m-2", "boom", ""), order("m-3", "c", "")]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
 }

@@ -1,13 +1,9 @@
 //! SQS: FIFO queues keep the order of their groups; standard queues have none.
 
-use lambda_idempotency::{Operation, source::Sqs};
+use lambda_idempotency::source::Sqs;
 use serde_json::Value;
 
-use crate::support::{FIFO, QUEUE, World, batch, grouped, order, without};
-
-fn by_id() -> Operation {
-    Operation::new("place-order").key("id")
-}
+use crate::support::{FIFO, Noted, QUEUE, World, batch, grouped, order, place, without};
 
 fn in_groups(queue: &str) -> Value {
     batch([
@@ -22,7 +18,7 @@ fn in_groups(queue: &str) -> Value {
 #[tokio::test]
 async fn no_message_of_a_group_is_processed_after_a_failure() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     assert_eq!(world.returned(&function, &in_groups(FIFO)).await, ["m-3", "m-5"]);
     world.ledger.assert_each_once(["a1", "b1", "b2"]);
     world.ledger.assert_never("a3");
@@ -31,7 +27,7 @@ async fn no_message_of_a_group_is_processed_after_a_failure() {
 #[tokio::test]
 async fn on_a_standard_queue_a_group_does_not_keep_an_order() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     assert_eq!(world.returned(&function, &in_groups(QUEUE)).await, ["m-3"]);
     world.ledger.assert_each_once(["a1", "a3", "b1", "b2"]);
 }
@@ -40,7 +36,7 @@ async fn on_a_standard_queue_a_group_does_not_keep_an_order() {
 #[tokio::test]
 async fn a_bad_record_stops_its_group() {
     let world = World::new();
-    let function = world.on(Sqs::new(), &by_id());
+    let function = world.on(Sqs::new(), &place());
     let event = batch([
         grouped(order("m-1", "a1", ""), FIFO, "a"),
         without(grouped(order("m-2", "a2", ""), FIFO, "a"), "body"),
@@ -55,13 +51,9 @@ async fn a_bad_record_stops_its_group() {
 #[tokio::test]
 async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
     let world = World::new();
-    let started = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
-    let log = std::sync::Arc::clone(&started);
-    let handler = move |order: Value, _| {
-        log.lock().unwrap().push(order["id"].as_str().unwrap().to_owned());
-        std::future::ready(Ok::<_, std::io::Error>(()))
-    };
-    let function = world.with_handler(Sqs::new().concurrency(1), &by_id(), handler);
+    let started = Noted::new();
+    let handler = started.handler(|order: Value, _| order["id"].as_str().unwrap().to_owned());
+    let function = world.with_handler(Sqs::new().concurrency(1), &place(), handler);
     let mut records = Vec::new();
     for (id, receives) in [("a", "1"), ("b", "3"), ("c", "2"), ("d", "many")] {
         let mut record = order(&format!("m-{id}"), id, "");
@@ -69,5 +61,5 @@ async fn a_standard_queue_starts_with_messages_that_were_received_most_often() {
         records.push(record);
     }
     assert!(world.returned(&function, &batch(records)).await.is_empty());
-    assert_eq!(*started.lock().unwrap(), ["b", "c", "a", "d"]);
+    assert_eq!(started.take(), ["b", "c", "a", "d"]);
 }

@@ -11,7 +11,7 @@ use lambda_idempotency::{
     clock::Timestamp,
     error::InvocationError,
     handler::{Handler, HandlerResult, Payload},
-    source::Sources,
+    source::{Source, Sources},
 };
 use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use lambda_idempotency_testkit::{clock::ManualClock, faults::FaultyStore, ledger::Ledger};
@@ -70,7 +70,10 @@ impl World {
                     Some("fail") => return Err(Failure::transient(format!("{id} has no luck"))),
                     Some("give up") => return Err(Failure::permanent("never again")),
                     Some("panic") => panic!("{id} panics"),
-                    Some("sleep") => world.clock.sleep(Duration::from_secs(3600)).await,
+                    Some(sleep) if sleep.starts_with("sleep") => {
+                        let seconds = sleep.rsplit(' ').next().and_then(|it| it.parse().ok());
+                        world.clock.sleep(Duration::from_secs(seconds.unwrap_or(3600))).await;
+                    }
                     Some("fail once") if call.failed_attempts() == 0 => {
                         return Err("not yet".into());
                     }
@@ -85,6 +88,16 @@ impl World {
     /// A function of one source with that handler.
     pub(crate) fn on(&self, source: impl Sources, operation: &Operation) -> Function {
         self.with_handler(source, operation, self.handler())
+    }
+
+    /// A function of two sources with that handler.
+    pub(crate) fn on_both(
+        &self,
+        one: (impl Source, Operation),
+        other: (impl Source, Operation),
+    ) -> Function {
+        let function = self.idempotency().function().on(one.0, &one.1, self.handler());
+        function.on(other.0, &other.1, self.handler()).build().unwrap()
     }
 
     pub(crate) fn with_handler<T: Payload, R: HandlerResult>(
@@ -168,10 +181,41 @@ impl World {
         self.invoke_raw(function, &event.to_string()).await
     }
 
+    /// The text of the error of an invocation, whose type is this one.
+    pub(crate) async fn fails(&self, function: &Function, event: &Value, kind: &str) -> String {
+        let (found, text) = diagnostic(self.invoke(function, event).await.unwrap_err());
+        assert_eq!(found, format!("Idempotency.{kind}"), "{event}");
+        text
+    }
+
     /// The ids of the messages that an SQS function returns.
     pub(crate) async fn returned(&self, function: &Function, event: &Value) -> Vec<String> {
         ids(&self.invoke(function, event).await.unwrap())
     }
+}
+
+/// Adds every source but direct invocations to a function: with these settings, and an operation of its name.
+macro_rules! every_source {
+    ($function:expr, $operation:expr, $handler:expr, |$source:ident| $set:expr) => {{
+        let (mut function, operation, handler) = ($function, $operation, $handler);
+        every_source!(@ function operation handler |$source| $set;
+            "sqs" Sqs, "sns" Sns, "s3" S3, "kinesis" Kinesis, "dynamodb" DynamoDbStream, "documentdb" DocumentDb,
+            "kafka" Kafka, "activemq" ActiveMq, "rabbitmq" RabbitMq, "eventbridge" EventBridge, "scheduler" Scheduler);
+        every_source!(@ function operation handler |$source| lambda_idempotency::source::Pipe::of($set);
+            "pipe" Sqs, "pipe-kinesis" Kinesis, "pipe-changes" DynamoDbStream);
+        function
+    }};
+    (@ $function:ident $operation:ident $handler:ident |$source:ident| $whole:expr; $($name:literal $type:ident),*) => {$(
+        let $source = lambda_idempotency::source::$type::new();
+        let source = $whole;
+        $function = $function.on(source, &$operation($name), $handler.clone());
+    )*};
+}
+pub(crate) use every_source;
+
+/// The operation of most tests.
+pub(crate) fn place() -> Operation {
+    Operation::new("place").key("id")
 }
 
 /// What handlers noted, in the order of their calls.

@@ -10,17 +10,9 @@ use serde_json::{Value, json, value::RawValue};
 use crate::support::{World, batch, bus_event, diagnostic, notification, order, sample};
 
 fn shop(world: &World) -> Function {
-    world
-        .idempotency()
-        .function()
-        .on(Sqs::new().queue("orders"), &Operation::new("place").key("id"), world.handler())
-        .on(
-            EventBridge::new().event_source("shop"),
-            &Operation::new("cancel").key("id"),
-            world.handler(),
-        )
-        .build()
-        .unwrap()
+    let [place, cancel] = ["place", "cancel"].map(|name| Operation::new(name).key("id"));
+    let of_shop = EventBridge::new().event_source("shop");
+    world.on_both((Sqs::new().queue("orders"), place), (of_shop, cancel))
 }
 
 #[tokio::test]
@@ -43,8 +35,7 @@ async fn the_error_names_the_event_and_the_expected_sources() {
         (json!({ "Records": [{ "body": "s3cr3t" }] }), "without an event source"),
         (json!({ "source": 7, "id": {}, "detail-type": ["s3cr3t"] }), "neither"),
     ] {
-        let (kind, text) = diagnostic(world.invoke(&function, &event).await.unwrap_err());
-        assert_eq!(kind, "Idempotency.UnknownEvent");
+        let text = world.fails(&function, &event, "UnknownEvent").await;
         assert!(text.contains(found), "{text}");
         assert!(text.contains("sqs from orders") && text.contains("eventbridge from shop"));
         assert!(text.contains("otherwise"), "the remedy: {text}");

@@ -39,13 +39,8 @@ async fn the_state_is_returned_unchanged() {
 #[tokio::test]
 async fn the_end_of_a_window_has_no_records_and_calls_no_handler() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .function()
-        .on(Kinesis::new(), &Operation::new("sum").key("id"), world.handler())
-        .on(DynamoDbStream::new(), &Operation::new("count"), world.handler())
-        .build()
-        .unwrap();
+    let (sums, counts) = (Operation::new("sum").key("id"), Operation::new("count"));
+    let function = world.on_both((Kinesis::new(), sums), (DynamoDbStream::new(), counts));
     for arn in [STREAM, TABLE_STREAM] {
         let event = windowed(batch([]), arn, true);
         let answer = world.invoke(&function, &event).await.unwrap();
@@ -61,12 +56,7 @@ async fn the_end_of_a_window_has_no_records_and_calls_no_handler() {
 #[tokio::test]
 async fn the_end_of_a_window_goes_to_its_own_stream() {
     let world = World::new();
-    let function = world
-        .idempotency()
-        .function()
-        .on(Kinesis::new().stream("other"), &Operation::new("a"), world.handler())
-        .on(Sqs::new(), &Operation::new("b"), world.handler())
-        .build()
-        .unwrap();
+    let [a, b] = ["a", "b"].map(Operation::new);
+    let function = world.on_both((Kinesis::new().stream("other"), a), (Sqs::new(), b));
     assert!(world.invoke(&function, &windowed(batch([]), STREAM, true)).await.is_err());
 }

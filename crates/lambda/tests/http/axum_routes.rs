@@ -134,22 +134,6 @@ async fn a_layer_around_the_routes_does_not_see_requests_that_no_route_handles()
     assert_eq!(send(&world, &app, charge()).await, got(200, "1 5", true));
 }
 
-/// Axum takes the prefix out of the path that a nested router sees. What the client sent is in the event.
-#[tokio::test]
-async fn routes_of_nested_routers_with_the_same_rest_of_the_path_are_told_apart() {
-    let world = World::new();
-    let layer = world.layer(&charges());
-    let nested = || Router::new().route("/pay", post(called).layer(layer.clone()));
-    let app = Router::new()
-        .nest("/cards", nested())
-        .nest("/wallets", nested())
-        .layer(Extension(world.clone()));
-    let pay = |path: &str| asked(Method::POST, path, Some("k-1"), "").with_raw_http_path(path);
-    assert_eq!(send(&world, &app, pay("/cards/pay")).await, got(200, "1 ", false));
-    assert_eq!(send(&world, &app, pay("/wallets/pay")).await.status, 422);
-    assert_eq!(send(&world, &app, pay("/cards/pay")).await, got(200, "1 ", true));
-}
-
 /// A server that is not Lambda's gets the host of a request in its header.
 #[tokio::test]
 async fn requests_to_two_hosts_of_a_server_are_told_apart() {
@@ -303,6 +287,7 @@ async fn by_rest_api(world: &World, app: &Router, path: &str) -> u64 {
     serde_json::to_value(answer).unwrap()["statusCode"].as_u64().unwrap()
 }
 
+/// Axum takes the prefix out of the path that a nested router sees. What the client sent is in the event.
 #[tokio::test]
 async fn through_an_api_the_path_of_the_event_is_compared_and_hooks_see_that_of_the_service() {
     let world = World::new();

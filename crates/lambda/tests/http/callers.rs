@@ -134,32 +134,22 @@ async fn a_client_cannot_choose_its_caller_in_the_header_of_load_balancers() {
 
 #[tokio::test]
 async fn the_header_of_load_balancers_is_accepted_from_them_if_configured() {
-    let by_identity = |world: &World| {
-        world.layer_with(
-            &charges(),
-            Http::by_header().caller_from_header(HeaderName::from_static("x-amzn-oidc-identity")),
-        )
-    };
-    let from = |name| load_balancer(bare(), &[("x-amzn-oidc-identity", name)]);
-    let world = World::new();
-    assert!(shares_by(&by_identity(&world), &world, from("ann"), from("ann")).await);
-    let world = World::new();
-    assert!(!shares_by(&by_identity(&world), &world, from("ann"), from("bob")).await);
-    let world = World::new();
-    let elsewhere = sent("x-amzn-oidc-identity", "ann");
-    assert_eq!(refused_by(&by_identity(&world), &world, elsewhere).await.status, 403);
-    // The subject of a client's certificate, which they have verified.
-    let subject = "x-amzn-mtls-clientcert-subject";
-    let by_certificate = |world: &World| {
-        let http = Http::by_header().caller_from_header(HeaderName::from_static(subject));
-        world.layer_with(&charges(), http)
-    };
-    let ann = || load_balancer(bare(), &[(subject, "CN=ann")]);
-    let world = World::new();
-    assert!(shares_by(&by_certificate(&world), &world, ann(), ann()).await);
-    let world = World::new();
-    let elsewhere = sent(subject, "CN=ann");
-    assert_eq!(refused_by(&by_certificate(&world), &world, elsewhere).await.status, 403);
+    // A user, and the subject of a client's certificate, which they have verified.
+    for header in ["x-amzn-oidc-identity", "x-amzn-mtls-clientcert-subject"] {
+        let layer = |world: &World| {
+            let http = Http::by_header().caller_from_header(HeaderName::from_static(header));
+            world.layer_with(&charges(), http)
+        };
+        let from = |name| load_balancer(bare(), &[(header, name)]);
+        for name in ["CN=ann", "CN=bob"] {
+            let world = World::new();
+            let shared = shares_by(&layer(&world), &world, from("CN=ann"), from(name)).await;
+            assert_eq!(shared, name == "CN=ann", "{header}");
+        }
+        let world = World::new();
+        let elsewhere = sent(header, "CN=ann");
+        assert_eq!(refused_by(&layer(&world), &world, elsewhere).await.status, 403);
+    }
 }
 
 #[tokio::test]

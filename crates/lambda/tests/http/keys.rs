@@ -1,7 +1,5 @@
 //! The source of the key, and the answers to requests without a valid one.
 
-use std::time::Duration;
-
 use lambda_http::{
     Body,
     http::{HeaderName, Method},
@@ -11,7 +9,7 @@ use lambda_idempotency::{
     http::{Http, HttpLayer},
     keys::powertools::PowertoolsKeys,
     observe::{Freed, TracingObserver},
-    policy::{OnConflict, OnMissingKey},
+    policy::OnMissingKey,
 };
 
 use crate::{
@@ -51,19 +49,6 @@ async fn keys_of_requests_cannot_be_freed_by_a_payload() {
     let refused = idempotency.free(&charges, &payload).await.unwrap_err();
     assert!(matches!(refused, RunError::Config(ConfigError::Name(_))), "{refused}");
     assert!(refused.to_string().contains("records free"), "{refused}");
-}
-
-#[test]
-fn the_settings_of_an_operation_that_have_an_effect_are_accepted() {
-    for operation in [
-        charges().retention(Duration::from_hours(1)).on_conflict(OnConflict::Return),
-        charges()
-            .fingerprint("amount")
-            .max_failed_attempts(2)
-            .on_missing_key(OnMissingKey::RunUnprotected),
-    ] {
-        let _ = World::new().layer(&operation);
-    }
 }
 
 /// Each request would be refused.
@@ -107,14 +92,6 @@ async fn a_problem_with_the_key_says_to_the_client_what_clients_can_do_and_the_r
         assert!(captured.text().contains(line), "{line}: {}", captured.text());
     }
     drop(guard);
-}
-
-#[tokio::test]
-async fn a_key_with_and_without_quotes_is_the_same() {
-    let world = World::new();
-    let layer = world.layer(&charges());
-    world.answer(&layer, post("\"k-1\"", "")).await;
-    assert!(world.answer(&layer, post("k-1", "")).await.replayed);
 }
 
 #[tokio::test]
@@ -169,19 +146,4 @@ fn a_layer_that_would_not_do_what_it_is_asked_for_is_refused() {
         idempotency.http(&powertools, Http::by_body().one_key_for_each_path()),
         "`.one_key_for_each_path()` has no effect, because Powertools keys cannot contain a path",
     );
-}
-
-#[tokio::test]
-async fn the_key_can_be_in_the_body() {
-    let world = World::new();
-    let layer = world.layer(&Operation::new("charges").key("payment.id"));
-    let sent = |body: &str| request(Method::POST, "/charges", None, body);
-    let body = r#"{"payment":{"id":"p-1"}}"#;
-    assert_eq!(world.answer(&layer, post("not a key", body)).await.status, 201);
-    assert!(world.answer(&layer, sent(body)).await.replayed, "the header is ignored");
-    let changed = world.answer(&layer, sent(r#"{"payment":{"id":"p-1"},"x":1}"#)).await;
-    assert_eq!(changed.status, 422, "the whole body is compared");
-    for body in ["{}", "not JSON"] {
-        assert_eq!(world.answer(&layer, sent(body)).await.status, 400, "{body}");
-    }
 }

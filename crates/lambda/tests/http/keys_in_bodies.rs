@@ -1,7 +1,7 @@
 //! A layer with a key of its own, for an operation that also has other work.
 
 use futures_util::future::join;
-use lambda_http::Body;
+use lambda_http::{Body, http::Method};
 use lambda_idempotency::{
     Failure, Mode, Operation, RunContext,
     http::{ByBody, Http},
@@ -10,7 +10,7 @@ use lambda_idempotency::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{World, post};
+use crate::support::{World, post, request};
 
 fn orders() -> Operation {
     Operation::new("orders").key("id")
@@ -28,8 +28,9 @@ fn body(sku: &str, id: &str) -> String {
 async fn the_key_of_the_layer_is_the_one_that_counts() {
     let world = World::new();
     let layer = world.layer_with(&orders(), by_sku());
-    assert_eq!(world.answer(&layer, post("", &body("s-1", "a"))).await.status, 201);
-    assert!(world.answer(&layer, post("", &body("s-1", "a"))).await.replayed);
+    assert_eq!(world.answer(&layer, post("not a key", &body("s-1", "a"))).await.status, 201);
+    let without_header = request(Method::POST, "/charges", None, &body("s-1", "a"));
+    assert!(world.answer(&layer, without_header).await.replayed, "the header is ignored");
     let changed = world.answer(&layer, post("", &body("s-1", "b"))).await;
     assert_eq!(changed.kind(), "mismatch");
     assert_eq!(world.answer(&layer, post("", &body("s-2", "a"))).await.status, 201);

@@ -4,7 +4,6 @@
 
 mod axum_routes;
 mod caller_requests;
-
 mod callers;
 mod callers_by_iam;
 mod calls;
@@ -22,3 +21,5 @@ mod sameness;
 mod secrets;
 mod support;
 mod verifying;
+#[path = "../behaviour/wire.rs"]
+mod wire;

@@ -1,47 +1,21 @@
 //! Requests whose handlers publish messages.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use lambda_http::{
     Request,
     tower::{Layer as _, ServiceExt as _, service_fn},
 };
-use lambda_idempotency::{
-    Call,
-    clock::Timestamp,
-    http::Http,
-    outbox::{MemorySender, Message, OutgoingMessage, SendError, Sender},
-    store::BoxFuture,
+use lambda_idempotency::{Call, http::Http, outbox::Message};
+
+use crate::{
+    support::{World, charges, post},
+    wire::Wire,
 };
-
-use crate::support::{World, charges, post};
-
-/// A sender that is out of order until it is mended.
-#[derive(Default)]
-struct Wire {
-    sent: MemorySender,
-    is_mended: AtomicBool,
-}
-
-impl Sender for Wire {
-    fn send<'a>(
-        &'a self,
-        messages: &'a [OutgoingMessage],
-        call_deadline: Timestamp,
-    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
-        if self.is_mended.load(Ordering::SeqCst) {
-            return self.sent.send(messages, call_deadline);
-        }
-        Box::pin(async move { messages.iter().map(|_| Err(SendError::new("a test"))).collect() })
-    }
-}
 
 #[tokio::test]
 async fn a_client_gets_the_response_once_its_messages_are_sent() {
-    let (world, wire) = (World::instant(), Arc::<Wire>::default());
+    let (world, wire) = (World::instant(), Arc::new(Wire::down()));
     let layer = world
         .idempotency()
         .with_sender(Arc::clone(&wire))
@@ -58,8 +32,8 @@ async fn a_client_gets_the_response_once_its_messages_are_sent() {
     assert_eq!(held_back.status(), 503);
     let problem = String::from_utf8_lossy(held_back.body()).into_owned();
     assert!(problem.contains("unsent") && problem.contains("with the same key"), "{problem}");
-    wire.is_mended.store(true, Ordering::SeqCst);
+    wire.cut(false);
     let response = send().await.unwrap();
     assert_eq!((response.status().as_u16(), world.calls()), (201, 1));
-    assert_eq!(wire.sent.sent().len(), 1);
+    assert_eq!(wire.sent(), 1);
 }

@@ -159,9 +159,11 @@ async fn a_client_that_is_rejected_repeatedly_keeps_its_key() {
 async fn a_server_error_is_kept_unless_configured_otherwise() {
     let world = World::new();
     let layer = world.layer(&charges());
-    for replayed in [false, true] {
-        let answer = world.answer(&layer, post("k-1", "500")).await;
-        assert_eq!((answer.status, answer.replayed), (500, replayed));
+    for (key, status) in [("k-0", 402), ("k-1", 500)] {
+        for replayed in [false, true] {
+            let answer = world.answer(&layer, post(key, &status.to_string())).await;
+            assert_eq!((answer.status, answer.replayed), (status, replayed));
+        }
     }
     let keep = Http::by_header().keep(|status| status.is_success());
     let layer = world.layer_with(&charges(), keep);
@@ -169,7 +171,7 @@ async fn a_server_error_is_kept_unless_configured_otherwise() {
         let answer = world.answer(&layer, post("k-2", "503")).await;
         assert_eq!((answer.status, answer.replayed), (503, false));
     }
-    assert_eq!(world.calls(), 3);
+    assert_eq!(world.calls(), 4);
 }
 
 #[tokio::test]

@@ -20,14 +20,11 @@ use lambda_idempotency::{
     Call, Failure, Function, Idempotency, Operation, RunContext,
     handler::keep_result,
     keys::{KeyFormat, inspect, powertools::PowertoolsKeys},
-    observe::{BatchEnd, Observer, Report, StoreCall, TracingObserver},
+    observe::{BatchEnd, CloudWatchMetrics, Observer, Report, StoreCall, TracingObserver},
     outbox::Message,
     policy::OnMissingKey,
     recovery::Recovery,
-    source::{
-        ActiveMq, BusyRecord, DivertedRecord, DocumentDb, DynamoDbStream, EventBridge, Invoke,
-        Kafka, Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Sqs,
-    },
+    source::{BusyRecord, DivertedRecord, Invoke},
     store::StoreErrorKind,
 };
 use lambda_idempotency_core::clock::Clock as _;
@@ -40,10 +37,9 @@ use serde_json::{Value, json};
 
 use self::capture::{CANARY, Captured};
 use crate::{
-    metrics::Lines,
-    outbox::Wire,
     samples::samples,
-    support::{World, batch, diagnostic, order, serve},
+    support::{World, batch, diagnostic, every_source, order, serve},
+    wire::Wire,
 };
 
 /// AWS or the owner of the account chooses these members, and logs may show them.
@@ -139,7 +135,6 @@ struct Refused(String, #[source] std::io::Error);
 struct Watch {
     world: World,
     captured: Captured,
-    metrics: Lines,
     /// What the handler does.
     does: Arc<Mutex<&'static str>>,
     /// Whether the sink has failed, as it does the first time.
@@ -148,15 +143,17 @@ struct Watch {
 
 impl Watch {
     fn new(captured: &Captured) -> Self {
-        let (world, captured) = (World::instant(), captured.clone());
-        let (metrics, does, sink_failed) = (Lines::default(), Arc::default(), Arc::default());
-        Self { world, captured, metrics, does, sink_failed }
+        let (does, sink_failed) = (Arc::default(), Arc::default());
+        Self { world: World::instant(), captured: captured.clone(), does, sink_failed }
     }
 
     fn idempotency(&self, log: TracingObserver) -> Idempotency {
         let idempotency = self.world.idempotency().with_log(log).with_opentelemetry_fields();
         let idempotency = idempotency.with_sender(Arc::new(Wire::down()));
-        idempotency.with_observer(self.captured.clone()).with_observer(self.metrics.metrics())
+        let captured = self.captured.clone();
+        let metrics = CloudWatchMetrics::new("Shop").unwrap();
+        let metrics = metrics.with_output(move |line| captured.add(&format!("{line}\n")));
+        idempotency.with_observer(self.captured.clone()).with_observer(metrics)
     }
 
     fn context(&self) -> Context {
@@ -227,25 +224,14 @@ impl Watch {
             captured.debug(&busy);
             std::future::ready(())
         };
-        let mut function = self.idempotency(log).function();
         // Direct invocations need a key in the payload. Without one, no record has room to be kept.
         let is_direct = way(Operation::new("invoke")).producer().is_ok();
         let room = if is_direct { 64 * 1024 } else { 9 };
-        macro_rules! on {
-            ($($name:literal $source:ident),*) => {$(
-                let operation = way(Operation::new($name));
-                let source = || $source::new().recoverable(room);
-                let watched = source().on_busy(hook.clone()).divert(sink.clone());
-                function = function.on(watched, &operation, handler.clone());
-            )*};
-        }
-        on!("sqs" Sqs, "sns" Sns, "s3" S3, "kinesis" Kinesis, "dynamodb" DynamoDbStream);
-        on!("documentdb" DocumentDb, "kafka" Kafka, "activemq" ActiveMq, "rabbitmq" RabbitMq);
-        on!("eventbridge" EventBridge, "scheduler" Scheduler);
         let operation = |name: &str| way(Operation::new(name));
-        let (queue, stream) = (Pipe::of(Sqs::new()), Pipe::of(Kinesis::new()));
-        function = function.on(queue, &operation("pipe"), handler.clone());
-        function = function.on(stream, &operation("pipe-kinesis"), handler.clone());
+        let function = self.idempotency(log).function();
+        let mut function = every_source!(function, operation, handler.clone(), |source| {
+            source.recoverable(room).on_busy(hook.clone()).divert(sink.clone())
+        });
         if is_direct {
             function = function.on(Invoke::new(), &operation("invoke"), handler);
         }
@@ -269,15 +255,6 @@ impl Watch {
         if let Err(error) = self.world.clock.drive(serving).await {
             self.captured.error(&error);
             self.captured.debug(&diagnostic(error));
-        }
-    }
-}
-
-/// The metrics are complete when the world ends.
-impl Drop for Watch {
-    fn drop(&mut self) {
-        if !std::thread::panicking() {
-            self.metrics.take().iter().for_each(|line| self.captured.add(&format!("{line}\n")));
         }
     }
 }
