@@ -261,8 +261,11 @@ mod tests {
         completed.keep(&key(1), &record(Status::InProgress, "1"), NOW);
         completed.keep(&key(2), &record(Status::PermanentlyFailed, "1"), NOW);
         completed.keep(&key(3), &done(), NOW);
-        let found: Vec<_> = (1..4).map(|n| completed.get(&key(n), NOW).is_some()).collect();
-        assert_eq!(found, [false, false, true]);
+        let mut unsent = IdempotencyRecord::clone(&done());
+        unsent.outbox = Some("[]".into());
+        completed.keep(&key(4), &Arc::new(unsent), NOW);
+        let found: Vec<_> = (1..5).map(|n| completed.get(&key(n), NOW).is_some()).collect();
+        assert_eq!(found, [false, false, true, false]);
     }
 
     #[test]

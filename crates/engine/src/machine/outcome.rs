@@ -128,3 +128,23 @@ pub(super) fn shrink(settling: &mut Settling, error: &StoreError) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use lambda_idempotency_core::outbox::SendError;
+
+    use super::*;
+
+    /// Those of a record that was never started run themselves.
+    #[test]
+    fn copies_are_answered_as_the_record_is_that_ran() {
+        let is_acknowledged = |outcome| shared(&outcome).map(|shared| shared.is_acknowledged());
+        let lost = || StoreError::new(StoreErrorKind::Unavailable, "no answer");
+        assert_eq!(is_acknowledged(done(Returned::Nothing)), Some(true));
+        assert_eq!(is_acknowledged(Outcome::Uncommitted { error: lost() }), Some(false));
+        let error = SendError::new("no answer");
+        assert_eq!(is_acknowledged(Outcome::Unsent { result: None, error }), Some(false));
+        assert_eq!(is_acknowledged(Outcome::Unprotected { result: None, outage: None }), None);
+        assert_eq!(is_acknowledged(Outcome::Returned(NotStarted::Order)), None);
+    }
+}

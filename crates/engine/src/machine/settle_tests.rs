@@ -132,3 +132,17 @@ fn all_settlements_are_given_up_sent_or_not() {
     assert_eq!(places(settlements.abandon()), [0, 1]);
     assert!(settlements.is_empty());
 }
+
+/// Other invocations of the process answer from what is learnt.
+#[test]
+fn what_is_written_is_learnt_and_what_may_be_is_not() {
+    let commit = || {
+        let mut settling = settling(0);
+        settling.settlement = Settlement::Commit { result: None, outbox: None };
+        settling.effects = Some(Effects::new(()));
+        settling.write(START)
+    };
+    assert!(stored(commit(), &Verdict::Written).is_some());
+    let lost = StoreError::new(StoreErrorKind::Unavailable, "no answer");
+    assert_eq!(stored(commit(), &Verdict::Unknown(lost)), None);
+}

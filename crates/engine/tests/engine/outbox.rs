@@ -84,6 +84,20 @@ async fn a_delivery_whose_messages_cannot_be_sent_returns_and_the_next_one_sends
     assert!(!post.is_pending("a").await);
 }
 
+/// Its completion is lost, so the next delivery calls the handler under another claim.
+#[tokio::test]
+async fn messages_of_a_handler_that_runs_again_have_the_same_ids() {
+    let post = post();
+    let refused = Fault::refuse(StoreErrorKind::Denied).for_writes(completions());
+    post.world.store.inject(refused.always());
+    assert_eq!(post.deliver(vec![publishing("a", &["1", "2"])]).await, ["completion_lost"]);
+    post.world.store.heal();
+    post.world.clock.advance(900 * SECOND);
+    assert_eq!(post.deliver_elsewhere(vec![publishing("a", &["1", "2"])]).await, ["executed"]);
+    assert_eq!(post.wire.bodies(), ["1", "2", "1", "2"]);
+    assert_eq!(post.wire.consumed(), ["1", "2"]);
+}
+
 #[tokio::test]
 async fn messages_to_one_destination_of_records_that_complete_together_share_a_call() {
     let post = post();

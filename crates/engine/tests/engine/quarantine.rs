@@ -50,6 +50,37 @@ async fn a_record_that_survives_its_handler_leaves_quarantine() {
     }
 }
 
+/// It was stopped in time once, which says nothing of the attempt that came after.
+#[tokio::test]
+async fn a_death_after_a_timeout_is_suspicious() {
+    let world = World::new();
+    assert_eq!(world.deliver(vec![slow("a", 40 * SECOND)]).await, ["timed_out"]);
+    world.clock.advance(10 * SECOND);
+    dies_with(&world, &["a"]).await;
+    let suspect = rec("a", |world: World, _| async move {
+        assert_eq!(world.stored("a").await.unwrap().consecutive_losses, 1);
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![suspect]).await, ["executed"]);
+}
+
+#[tokio::test]
+async fn no_key_is_looked_at_while_a_suspect_runs() {
+    let mut world = World { timeout: Some(20 * SECOND), ..World::new() };
+    dies_with(&world, &["x"]).await;
+    // A worker of another process holds `a` meanwhile.
+    world.dies(vec![hanging("a")]).await;
+    world.timeout = Some(60 * SECOND);
+    world.policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
+    let suspect = rec("x", |world: World, _| async move {
+        let looks = world.store.read_calls();
+        world.clock.sleep(5 * SECOND).await;
+        assert_eq!(world.store.read_calls(), looks);
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![suspect, ok("a")]).await, ["executed"; 2]);
+}
+
 /// If it killed the process, the source would not learn that the other record is done. The other one is done in this
 /// invocation, or was done before.
 #[tokio::test]

@@ -108,6 +108,18 @@ async fn an_attempt_that_fails_or_declines_writes_nothing() {
 }
 
 #[tokio::test]
+async fn a_handler_that_is_stopped_writes_nothing() {
+    let world = world();
+    let hangs = rec("a", |world: World, call| async move {
+        collect(&world, &call, "a")?;
+        world.clock.sleep(3600 * SECOND).await;
+        Ok(())
+    });
+    assert_eq!(world.deliver(vec![hangs]).await, ["timed_out"]);
+    assert_eq!((world.requests(), world.effects("a")), (0, 0));
+}
+
+#[tokio::test]
 async fn a_permanent_failure_is_recorded_and_excludes_the_effects() {
     let permanent = || rec("a", |_: World, _| async { Err(Failure::permanent("declined")) });
     let mut world = world();
