@@ -182,7 +182,8 @@ pub(crate) fn size(item: &Item) -> usize {
     item.iter().map(|(name, value)| name.len().saturating_add(value_size(value))).sum()
 }
 
-fn value_size(value: &AttributeValue) -> usize {
+/// The same for a value.
+pub(crate) fn value_size(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) => text.len(),
         AttributeValue::N(digits) => number_size(digits),

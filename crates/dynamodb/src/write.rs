@@ -28,12 +28,12 @@ use lambda_idempotency_core::{
 };
 
 use crate::{
-    attributes::DataForm,
+    attributes::{Attributes, DataForm},
     config::Config,
     effects::DynamoDbEffects,
     error::{self, Doing, Failure, sdk_failure},
     guard::{Condition, condition, terms, update_expression},
-    item::{Item, LARGEST, changes, decode, encode, primary_key, size, size_at_most},
+    item::{Item, LARGEST, changes, decode, encode, primary_key, size, size_at_most, value_size},
     limits::{backoff, bounded, fit_key, is_outage, leave},
     store::DynamoDbStore,
     value,
@@ -434,7 +434,8 @@ impl<'w> Member<'w> {
         let plain = Self::without_effects(config, pending);
         let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
         let Some(effects) = effects else { return Ok(plain) };
-        if let Some(refused) = effects.refusal(config, size_without_result(config, &plain)) {
+        let result = size_of_result(&config.attributes, write);
+        if let Some(refused) = effects.refusal(config, plain.size.saturating_sub(result)) {
             return Err(Box::new(Verdict::EffectRefused(refused)));
         }
         if effects.are_too_large_beside(plain.size) {
@@ -478,11 +479,6 @@ impl<'w> Member<'w> {
         Ok(Self { pending, effects: None, size, alone: false, guards_failed: 0 })
     }
 
-    /// The item to store; `None` deletes.
-    pub(crate) fn item(&self, config: &Config) -> Option<Item> {
-        Some(encode(&config.attributes, &self.write.key, self.write.record.as_ref()?))
-    }
-
     /// Whether it must not share a request with others.
     pub(crate) const fn is_alone(&self) -> bool {
         self.alone || self.effects.is_some()
@@ -495,12 +491,14 @@ impl<'w> Member<'w> {
             return self.pending.is_own_work(found);
         }
         let has_token = found.owner.is_some() || found.last_owner.is_some();
-        let Some(item) = self.item(config).filter(|_| self.in_doubt && has_token) else {
+        let Some(record) = self.write.record.as_ref().filter(|_| self.in_doubt && has_token) else {
             return false;
         };
-        let (wanted, mut found) = (decode(&config.attributes, &item), found.clone());
+        let names = &config.attributes;
+        let wanted = decode(names, &encode(names, &self.write.key, record));
+        let mut found = found.clone();
         wanted.is_ok_and(|mut wanted| {
-            if config.attributes.data_form == DataForm::Native {
+            if names.data_form == DataForm::Native {
                 // DynamoDB normalises the numbers of a native value.
                 (wanted.result, found.result) = (None, None);
             }
@@ -532,12 +530,11 @@ impl DerefMut for Member<'_> {
     }
 }
 
-/// The size of the item if the result is left out.
-fn size_without_result(config: &Config, member: &Member<'_>) -> usize {
-    let name: &str = &config.attributes.data;
-    let data = member.item(config).and_then(|mut item| item.remove_entry(name));
-    let data = data.map_or(0, |data| size(&Item::from([data])));
-    member.size.saturating_sub(data)
+/// The size of the result in its item.
+fn size_of_result(names: &Attributes, write: &Write) -> usize {
+    let result = write.record.as_ref().and_then(|record| record.result.as_deref());
+    let value = result.map(|json| value::result(names.data_form, json));
+    value.map_or(0, |value| names.data.len().saturating_add(value_size(&value)))
 }
 
 #[cfg(test)]
