@@ -285,6 +285,10 @@ mod tests {
             said("ERR unknown command 's3cr3t', with args beginning with: 's3cr3t'").report(false);
         assert_eq!(error.source().unwrap().to_string(), "ERR: unknown command");
         assert!(!format!("{error:?}").contains("s3cr3t"));
+        // From version 7.2 on.
+        let error =
+            said("NOPERM User s3cr3t has no permissions to run the 'info' command").report(false);
+        assert!(!format!("{error:?} {:?}", error.source()).contains("s3cr3t"), "{error:?}");
     }
 
     #[test]

@@ -162,15 +162,16 @@ async fn effects_that_take_longer_than_a_request_open_no_connection_beyond_the_b
     }
 }
 
-/// Its lease runs out meanwhile.
+/// Their leases run out meanwhile.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() {
+async fn commits_and_claims_that_may_have_been_applied_are_sent_before_other_claims() {
     let server = Server::shared_postgres();
     let lock = Lock::hold(&server.url()).await;
     let proxy = TcpProxy::start(server.address()).await.unwrap();
     let table = new_table(&postgres_url(proxy.address())).await.max_connections(1);
     let store = &table.attempt_timeout(Duration::from_secs(40)).build().unwrap();
     wrote(store, claim("waits", 1)).await;
+    wrote(store, claim("commit", 1)).await;
     let lost = proxy.faults().add(TcpFault::lose_answer().times(1));
     let order = &Mutex::new(Vec::new());
     let done = async |name: &'static str, write: Write| {
@@ -183,6 +184,7 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
         ("waits", lock.waits("waits")),
         ("claim", claim("a", 1)),
         ("claim", claim("b", 1)),
+        ("commit", with(complete("commit", 1), [PostgresStatement::new("SELECT 1")])),
     ];
     let calls = join_all(calls.map(|(name, write)| done(name, write)));
     let release = async {
@@ -193,7 +195,7 @@ async fn a_claim_that_may_have_been_applied_is_sent_again_before_other_claims() 
     let all = tokio::time::timeout(PATIENCE, join(calls, release)).await;
     all.expect("the connection comes back");
     assert_eq!(proxy.faults().injected(lost), 1);
-    assert_eq!(*order.lock().unwrap(), ["waits", "lost", "claim", "claim"]);
+    assert_eq!(*order.lock().unwrap(), ["waits", "commit", "lost", "claim", "claim"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

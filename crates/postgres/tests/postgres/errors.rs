@@ -204,20 +204,22 @@ async fn who_had_no_time_for_a_connection_is_not_sent_to_look_for_the_host() {
 
 /// The other connections lead to the same server.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_commit_that_met_a_read_only_server_takes_no_idle_connection() {
+async fn a_write_that_met_a_read_only_server_takes_no_idle_connection() {
     let server = Server::shared_postgres();
-    let proxy = TcpProxy::start(server.address()).await.unwrap();
-    let table = new_table(&postgres_url(proxy.address())).await;
-    let name = name_of(&table);
-    let store = table.build().unwrap();
-    let claims = ["a", "b"].map(|name| one(&store, claim(name, 1), in_secs(20)));
-    futures_util::future::join_all(claims).await.iter().for_each(written);
-    let refuse = "IF nextval('{tries}') = 1 THEN RAISE EXCEPTION 'cannot execute UPDATE' USING ERRCODE = '25006'; END IF;";
-    trigger(&server.url(), &name, "BEFORE UPDATE", refuse).await;
-    let before = proxy.connections();
-    let effects = [PostgresStatement::new("SELECT 1")];
-    wrote(&store, with(complete("a", 1), effects)).await;
-    assert_eq!(proxy.connections(), before + 1, "it opened another");
+    let effects = vec![PostgresStatement::new("SELECT 1")];
+    for write in [complete("a", 1), with(complete("a", 1), effects)] {
+        let proxy = TcpProxy::start(server.address()).await.unwrap();
+        let table = new_table(&postgres_url(proxy.address())).await;
+        let name = name_of(&table);
+        let store = table.build().unwrap();
+        let claims = ["a", "b"].map(|name| one(&store, claim(name, 1), in_secs(20)));
+        futures_util::future::join_all(claims).await.iter().for_each(written);
+        let refuse = "IF nextval('{tries}') = 1 THEN RAISE EXCEPTION 'cannot execute UPDATE' USING ERRCODE = '25006'; END IF;";
+        trigger(&server.url(), &name, "BEFORE UPDATE", refuse).await;
+        let before = proxy.connections();
+        wrote(&store, write).await;
+        assert_eq!(proxy.connections(), before + 1, "it opened another");
+    }
 }
 
 /// An operator may limit how long transactions take, by `transaction_timeout` of PostgreSQL 17 for example. The error is
