@@ -40,7 +40,8 @@ step_counts() {
     version=$(sed -n 's/^gungraun = "=\(.*\)"$/\1/p' Cargo.toml)
     cargo install --quiet --debug --locked --root "$runner" --version "$version" gungraun-runner
     GUNGRAUN_RUNNER=$runner/bin/gungraun-runner \
-        cargo bench --locked -p lambda-idempotency-measured --features instructions --bench instructions
+        cargo bench --locked -p lambda-idempotency-measured --no-default-features --features instructions \
+        --bench instructions
 }
 
 # Shows the page of `invoke --report` in a headless Chromium: nothing in it can run, and nothing is loaded. The pictures

@@ -41,9 +41,9 @@ fn compiled(text: &str) -> Expression {
 
 // From the text of a record to its key.
 #[library_benchmark(setup = compiled)]
-#[bench::one_field(args = ("order.id"), config = at_most(24_000))]
-#[bench::two_fields(args = ("[tenant, order.id]"), config = at_most(31_000))]
-#[bench::whole_payload(args = ("@"), config = at_most(61_000))]
+#[bench::one_field(args = ("order.id"), config = at_most(26_500))]
+#[bench::two_fields(args = ("[tenant, order.id]"), config = at_most(34_500))]
+#[bench::whole_payload(args = ("@"), config = at_most(67_500))]
 fn key(expression: Expression) {
     let fields = FieldSet::of(std::slice::from_ref(&expression));
     let document = Document::read(black_box(BODY), &fields).expect("it is JSON");
@@ -99,10 +99,10 @@ fn function(size: usize, is_duplicate: bool) -> (Function, String) {
 
 // From an event of SQS to the response, but for the runtime's connection.
 #[library_benchmark(setup = function)]
-#[bench::one_new(args = (1, false), config = at_most(155_000))]
-#[bench::ten_new(args = (10, false), config = at_most(1_240_000))]
-#[bench::hundred_new(args = (100, false), config = at_most(12_100_000))]
-#[bench::hundred_duplicates(args = (100, true), config = at_most(8_000_000))]
+#[bench::one_new(args = (1, false), config = at_most(167_000))]
+#[bench::ten_new(args = (10, false), config = at_most(1_313_000))]
+#[bench::hundred_new(args = (100, false), config = at_most(12_770_000))]
+#[bench::hundred_duplicates(args = (100, true), config = at_most(10_360_000))]
 fn invocation((mut function, event): (Function, String)) -> Function {
     function(&event);
     function
