@@ -84,6 +84,15 @@ async fn a_delivery_whose_messages_cannot_be_sent_returns_and_the_next_one_sends
     assert!(!post.is_pending("a").await);
 }
 
+#[tokio::test]
+async fn nothing_starts_in_its_group_behind_a_record_with_unsent_messages() {
+    let post = post();
+    post.wire.refuse(Some("1"));
+    let batch = vec![publishing("a", &["1"]).group("g"), ok("b").group("g")];
+    assert_eq!(post.deliver(batch).await, ["unsent", "returned"]);
+    post.world.ledger.assert_never("b");
+}
+
 /// Its completion is lost, so the next delivery calls the handler under another claim.
 #[tokio::test]
 async fn messages_of_a_handler_that_runs_again_have_the_same_ids() {

@@ -13,7 +13,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_testkit::faults::{Call as StoreCall, Fault, GuardKind};
 
 use super::{SECOND, collect, collecting, commits, world};
-use crate::support::{World, assert_took, rec};
+use crate::support::{World, assert_took, ok, rec};
 
 /// The answers to commits are lost, but not those to other writes.
 #[tokio::test]
@@ -46,6 +46,15 @@ async fn a_record_that_was_returned_uncommitted_waits_for_its_lease() {
     });
     assert_eq!(world.deliver(vec![told]).await, ["executed"]);
     assert_eq!(world.effects("a"), 1);
+}
+
+#[tokio::test]
+async fn nothing_starts_in_its_group_behind_an_uncommitted_record() {
+    let world = world();
+    world.store.inject(Fault::refuse(StoreErrorKind::Throttled).for_writes(commits()).always());
+    let batch = vec![collecting("a").group("g"), ok("b").group("g")];
+    assert_eq!(world.deliver(batch).await, ["uncommitted", "returned"]);
+    world.ledger.assert_never("b");
 }
 
 #[tokio::test]
