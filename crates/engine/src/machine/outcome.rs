@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Those of a record that was never started run themselves.
+    /// Copies of a record that was never started run themselves.
     #[test]
     fn copies_are_answered_as_the_record_is_that_ran() {
         let is_acknowledged = |outcome| shared(&outcome).map(|shared| shared.is_acknowledged());

@@ -42,9 +42,9 @@ impl Suspect {
 /// The records in quarantine that wait for their turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Quarantine {
-    /// Those that go before all other records, in the order in which they go.
+    /// Suspects that go before all other records, in the order in which they go.
     first: Vec<Suspect>,
-    /// Those that go after them.
+    /// Suspects that go after all other records.
     last: Vec<Suspect>,
     /// Whether suspects that go last may be held back.
     gives_way: bool,

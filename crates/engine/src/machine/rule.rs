@@ -67,7 +67,7 @@ pub(super) enum RecordEvent {
     Unsettled(Box<Settling>),
 }
 
-/// What a claim needs of the host.
+/// The answers of the host that a claim needs.
 pub(super) struct ClaimToken {
     pub(super) owner: Owner,
     pub(super) provenance: Option<Provenance>,
@@ -99,13 +99,13 @@ pub(super) enum Next {
     Claim(WantedKey),
     /// Its handler is called.
     Start,
-    /// Its running handler is dropped. What follows is a row of its own.
+    /// Its running handler is dropped; a row of its own says what follows.
     Drop(DropReason),
     /// Its claim is settled.
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
-    /// Its messages are sent, which are stored in this completion; then it has this outcome. What follows is a row of its own.
+    /// Its messages are sent, which are stored in this completion; then it has this outcome. A row of its own says how.
     Mark(Arc<Held>, Outcome),
     /// It has this outcome.
     End(Outcome),

@@ -275,7 +275,7 @@ fn in_store(
 pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
     match verdict {
         Verdict::Written => write.record,
-        // Of the record of other work a store may leave out the result, which answers nobody here.
+        // A store may leave out the result of other work, which answers nobody here.
         Verdict::Found(found) => {
             let ours = write.record?;
             let found = found.as_ref().filter(|found| {

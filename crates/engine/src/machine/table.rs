@@ -22,7 +22,7 @@ use lambda_idempotency_core::{
 /// Events of other records that follow from one, and are not handled yet.
 #[derive(Default)]
 struct FollowUps {
-    /// What happens to which record; the last comes first.
+    /// Records and their events; the last comes first.
     open: Vec<(usize, RecordEvent)>,
     /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
     candidates: Vec<usize>,
@@ -130,7 +130,7 @@ impl<'a> Machine<'a> {
         }
     }
 
-    /// What becomes of a record to which this happens. The host is asked what the rows of the table have to know.
+    /// Decides what becomes of a record to which this happens. The host is asked before for all that a row has to know.
     fn decide(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Decision {
         let (now, stage) = (present.now, self.records.of(at).stage());
         let event = match (stage, event) {
