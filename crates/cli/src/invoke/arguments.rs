@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "URL")]
     pub(crate) store: Option<String>,
 
-    /// Also write a page for a browser to this file: a timeline for each key, the effects, and what became of records
+    /// Also write a page for a browser to this file: a timeline for each key, with its effects, and what became of records
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
 

@@ -1,5 +1,4 @@
-//! The report of a run: as text, and for `invoke` as one page of HTML, with a timeline for each key and the ledger of
-//! effects.
+//! The report of a run: as text, and for `invoke` as one page of HTML, with a timeline for each key.
 //!
 //! The page holds everything that it needs, and no script. Everything that comes from a function or an event is escaped,
 //! and the page's policy lets a browser run no script.

@@ -27,7 +27,6 @@ pub(crate) fn page(run: &Run<'_>) -> String {
         Reverse([Kind::Again, Kind::Fault, Kind::Failed].map(|kind| key.count(kind)))
     });
     section_of_keys(&mut html, &keys);
-    ledger(&mut html, run, &keys);
     for list in run.lists.iter().filter(|list| !list.rows.is_empty()) {
         html.element("<h2>", list.title, "</h2>\n").table(list.header, &list.rows);
     }
@@ -105,40 +104,6 @@ fn words(lane: &Lane) -> impl Iterator<Item = Vec<String>> {
         let at = format!("{:.1}", moment.at);
         vec![at, lane.invocation.to_string(), lane.pid.to_string(), moment.text.clone()]
     })
-}
-
-/// Every effect, in time.
-fn ledger(html: &mut Html, run: &Run<'_>, keys: &[Key]) {
-    let is_effect = |kind| matches!(kind, Kind::Effect | Kind::Again);
-    let mut rows: Vec<(f64, Vec<String>)> = Vec::new();
-    for key in keys {
-        for lane in &key.lanes {
-            for moment in lane.moments.iter().filter(|moment| is_effect(moment.kind)) {
-                let again = if moment.kind == Kind::Again { "again" } else { "" };
-                let row = [
-                    format!("{:.1}", moment.at),
-                    key.name.clone(),
-                    moment.text.clone(),
-                    lane.invocation.to_string(),
-                    lane.pid.to_string(),
-                    again.to_owned(),
-                ];
-                rows.push((moment.at, row.into()));
-            }
-        }
-    }
-    if rows.is_empty() && run.story.effects.is_empty() {
-        html.raw("<h2>Ledger of effects</h2>\n<p>The function reported no effects. With <code>lambda_idempotency::testing::effect(&amp;call, \"name\")</code> in a handler they are shown here.</p>\n");
-        return;
-    }
-    rows.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let rows: Vec<_> = rows.into_iter().map(|(_, row)| row).collect();
-    html.element(
-        "<h2>Ledger of effects (",
-        rows.len(),
-        ")</h2>\n<details open><summary>All effects, in the order in which they happened</summary>",
-    );
-    html.table(&["ms", "key", "effect", "invocation", "process", ""], &rows).raw("</details>\n");
 }
 
 /// The longest word that a cell of a table shows on one line, in bytes.
@@ -313,10 +278,8 @@ fn draw_lane(html: &mut Html, axis: &Axis, lane: &Lane, y: f64) {
     // Bars first, so that signs are above them.
     for moment in &lane.moments {
         let Some(until) = moment.until else { continue };
-        let is_handler = moment.kind == Kind::Handler;
-        html.raw(if is_handler { "<rect class=handler" } else { "<rect class=lasting" });
-        let height = if is_handler { 8.0 } else { 12.0 };
-        bar(html, axis.x(moment.at), axis.x(until), y, height);
+        html.raw("<rect class=handler");
+        bar(html, axis.x(moment.at), axis.x(until), y, 8.0);
         title(html, moment);
         html.raw("</rect>");
     }

@@ -103,26 +103,6 @@ impl Moment {
     }
 }
 
-/// Makes one moment of the same fault that came again and again, as it does in an outage.
-pub(super) fn merged(moments: Vec<Moment>) -> Vec<Moment> {
-    let mut merged: Vec<(Moment, usize)> = Vec::new();
-    for moment in moments {
-        match merged.last_mut() {
-            Some((last, times)) if moment.kind == Kind::Fault && last.text == moment.text => {
-                (last.until, *times) = (Some(moment.at), *times + 1);
-            }
-            _ => merged.push((moment, 1)),
-        }
-    }
-    let counted = merged.into_iter().map(|(mut moment, times)| {
-        if times > 1 {
-            moment.text = format!("{}, {times} times", moment.text);
-        }
-        moment
-    });
-    counted.collect()
-}
-
 /// The names of all keys of a run, by hash and by record.
 #[derive(Default)]
 pub(super) struct Names {
@@ -254,7 +234,6 @@ pub(super) fn of_invocation(
             moments.push(Moment::new(ended, Kind::Fault, &invocation.result.to_string()));
         }
         moments.sort_by(|a, b| a.at.total_cmp(&b.at).then(a.kind.cmp(&b.kind)));
-        *moments = merged(std::mem::take(moments));
     }
     keys
 }
@@ -277,10 +256,6 @@ fn of_request(
     earlier: &[Moment],
 ) -> Option<Moment> {
     let answered = run.ms(request.began + request.took);
-    if request.faulty && item.answer == ItemAnswer::Failed {
-        let text = format!("{}: the store failed", request.operation);
-        return Some(Moment::new(answered, Kind::Fault, &text));
-    }
     let has_claim = earlier.iter().any(|moment| moment.kind == Kind::Claim);
     let (kind, text) = match (item.verb, item.status.as_deref(), item.answer) {
         (Verb::Read | Verb::Check, ..) => return None,
@@ -293,10 +268,7 @@ fn of_request(
         (_, Some(_), _) => (Kind::Claim, "claimed"),
         (_, None, _) => return None,
     };
-    // A slow answer is a fault that is worth seeing, and the claim still counts.
-    let text =
-        if request.faulty { format!("{text} after an injected fault") } else { text.to_owned() };
-    Some(Moment::new(answered, kind, &text))
+    Some(Moment::new(answered, kind, text))
 }
 
 /// The time of the handler: from the claim until the settlement, or for as long as the function says.
@@ -432,27 +404,6 @@ fn mark_repeated(key: &mut Key) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fault_that_comes_again_and_again_is_one_moment() {
-        let fault = |at, text| Moment::new(at, Kind::Fault, text);
-        let moments = vec![
-            Moment::new(0.0, Kind::Claim, "claimed"),
-            fault(1.0, "the store failed"),
-            fault(2.0, "the store failed"),
-            fault(5.0, "the store failed"),
-            fault(6.0, "kill"),
-        ];
-        let merged = merged(moments);
-        let texts: Vec<_> = merged.iter().map(|moment| moment.text.as_str()).collect();
-        assert_eq!(texts, ["claimed", "the store failed, 3 times", "kill"]);
-        assert_eq!((merged[1].at, merged[1].until), (1.0, Some(5.0)));
-    }
-}
-
-#[cfg(test)]
-mod names_tests {
     use super::*;
 
     #[test]

@@ -1,4 +1,4 @@
-//! `table check`, what is missing, and completions and manual pages.
+//! `table check`, what is missing, and completions.
 
 use lambda_idempotency_local::{Apply, Fault, Table};
 use serde_json::Value;

@@ -18,8 +18,6 @@ pub struct StoreRequest {
     pub took: Duration,
     /// `PutItem`, `BatchExecuteStatement`, ...
     pub operation: String,
-    /// Whether a [`Fault`](crate::Fault) was injected into it.
-    pub faulty: bool,
     /// The items that it is about, in its order.
     pub items: Vec<ItemRequest>,
 }

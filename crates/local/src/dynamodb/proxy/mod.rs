@@ -128,7 +128,7 @@ impl Forwarding {
             faults: u64::from(action.is_some()),
             ..Usage::default()
         });
-        let (began, faulty) = (Instant::now(), action.is_some());
+        let began = Instant::now();
         let is_read = request::is_read(&operation, &items);
         let call = Call { proxy: self, head, operation: operation.clone(), is_read, json };
         let answer = Self::carry_out(call, action).await;
@@ -137,7 +137,7 @@ impl Forwarding {
             answer.as_ref().ok().and_then(|answer| serde_json::from_slice(answer.body()).ok());
         request::answered(&mut items, status, &body.unwrap_or_default());
         let took = began.elapsed();
-        let request = StoreRequest { began, took, operation, faulty, items };
+        let request = StoreRequest { began, took, operation, items };
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         answer.map(whole)
     }
