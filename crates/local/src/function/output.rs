@@ -25,6 +25,8 @@ pub struct OutputLine {
 
 /// How many bytes are read at once.
 const CHUNK: usize = 8 << 10;
+/// From here on, what has no end of a line yet is taken for one: a function may print for ever.
+const LONGEST: usize = 256 << 10;
 /// How many bytes a pipe holds on Linux; more of it were written after the question.
 const PIPE: usize = 64 << 10;
 
@@ -48,8 +50,9 @@ pub(crate) struct Lines {
     pub(crate) last: VecDeque<String>,
 }
 
-/// How many lines are kept, for a function that does not start.
+/// How many lines are kept, for a function that does not start, and how many characters of each.
 const KEPT: usize = 20;
+const SHOWN: usize = 2000;
 
 impl Lines {
     fn take(&mut self, text: &str, record: Option<RecordLine>) {
@@ -59,7 +62,7 @@ impl Lines {
         if self.last.len() == KEPT {
             self.last.pop_front();
         }
-        self.last.push_back(text.to_owned());
+        self.last.push_back(text.chars().take(SHOWN).collect());
     }
 }
 
@@ -102,6 +105,9 @@ impl Reader {
                     let whole = read.split_to(begin + end + 1);
                     line(whole.strip_suffix(b"\n").unwrap_or(&whole));
                     begin = 0;
+                }
+                if read.len() >= LONGEST {
+                    line(&read.split());
                 }
                 if count == 0 {
                     if !read.is_empty() {
@@ -196,5 +202,14 @@ mod tests {
         reader.progress.closed().await;
         reader.progress.drain().await;
         assert_eq!(texts.lock().unwrap().last().unwrap(), "rest");
+    }
+
+    #[tokio::test]
+    async fn a_line_without_an_end_comes_in_pieces() {
+        let (reader, texts) = start(repeat(b'x').take(3 * LONGEST as u64 + 5));
+        reader.progress.closed().await;
+        let texts = texts.lock().unwrap();
+        assert!(texts.iter().all(|text| text.len() < 2 * LONGEST), "kept until its end");
+        assert_eq!(texts.iter().map(String::len).sum::<usize>(), 3 * LONGEST + 5);
     }
 }
