@@ -23,6 +23,8 @@ step_powertools() {
     fi
     grep -h '"version"' "$node"/node_modules/@aws-lambda-powertools/*/package.json | sort | uniq -c
     after test
+    # The tests call it.
+    cargo build --quiet --locked --workspace --features lambda-idempotency-cli/records --bin lambda-idempotency
     some_tests cargo test --quiet --locked --workspace --features lambda-idempotency-cli/records --test with_powertools
 }
 

@@ -139,14 +139,10 @@ impl PowertoolsKeys {
     /// ```
     #[must_use]
     pub fn of(language: PowertoolsLanguage, prefix: impl Into<Arc<str>>) -> Self {
-        let given = prefix.into();
-        let prefix = match language {
-            PowertoolsLanguage::Python => given,
-            PowertoolsLanguage::TypeScript => match given.trim_matches(is_javascript_space) {
-                trimmed if trimmed.len() == given.len() => given,
-                trimmed => Arc::from(trimmed),
-            },
-        };
+        let mut prefix = prefix.into();
+        if language == PowertoolsLanguage::TypeScript {
+            prefix = prefix.trim_matches(is_javascript_space).into();
+        }
         Self { language, prefix, hash: HashFunction::default(), accept_collisions: false }
     }
 
@@ -215,13 +211,9 @@ impl PowertoolsKeys {
     /// of `json.dumps(.., sort_keys=True)`. TypeScript does not store text, so the text is
     /// unchanged.
     pub(crate) fn result(&self, json: String) -> String {
-        let written = match self.language {
-            PowertoolsLanguage::Python => {
-                let value = read(self.variant(), &json).ok();
-                value.and_then(|value| self.write(&value, &Collisions::default()).ok())
-            }
-            PowertoolsLanguage::TypeScript => None,
-        };
+        let is_python = self.language == PowertoolsLanguage::Python;
+        let value = is_python.then(|| read(self.variant(), &json).ok()).flatten();
+        let written = value.and_then(|value| self.write(&value, &Collisions::default()).ok());
         written.unwrap_or(json)
     }
 
