@@ -3,6 +3,7 @@
 use std::{
     any::type_name,
     cell::RefCell,
+    collections::BTreeSet,
     error::Error,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
@@ -81,9 +82,26 @@ fn refused<T: DeserializeOwned>(payload: &str, error: &serde_json::Error) -> Rej
     Rejection::Decode {
         expected: type_name::<T>(),
         path: path.to_string(),
+        problem: path.names.borrow().iter().find_map(|names| problem(names, &error.to_string())),
         line: error.line(),
         column: error.column(),
     }
+}
+
+/// The part of an error that is made of names which the type declares, and of nothing that a payload says.
+fn problem(names: &[&str], error: &str) -> Option<String> {
+    let missing = names.iter().map(|name| format!("missing field `{name}`"));
+    let listed = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>();
+    let expected = match &*listed {
+        [one, other] => format!("expected {one} or {other}"),
+        [_] | [] => format!("expected {}", listed.concat()),
+        _ => format!("expected one of {}", listed.join(", ")),
+    };
+    let is_unknown = error.starts_with("unknown ") && error.contains(&format!("`, {expected} at"));
+    missing
+        .into_iter()
+        .find(|missing| error.starts_with(missing))
+        .or_else(|| is_unknown.then_some(expected))
 }
 
 /// Gives its text to types that ask for text or bytes, also within `Option` and newtypes, and nothing to others.
@@ -151,7 +169,11 @@ impl<'de> Deserializer<'de> for Exact<'_> {
 /// Where in a payload an error was met. It has the names of members that a type declares, and never a key of a map, which
 /// may be payload.
 #[derive(Default)]
-struct Path(RefCell<Vec<Step>>);
+struct Path {
+    steps: RefCell<Vec<Step>>,
+    /// The members and variants of the types that were read.
+    names: RefCell<BTreeSet<&'static [&'static str]>>,
+}
 
 #[derive(Clone, Copy)]
 enum Step {
@@ -163,7 +185,7 @@ enum Step {
 
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, step) in self.0.borrow().iter().enumerate() {
+        for (at, step) in self.steps.borrow().iter().enumerate() {
             match step {
                 Step::Item(index) => write!(f, "[{index}]")?,
                 step => {
@@ -229,7 +251,7 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
         deserialize_i64() deserialize_i128() deserialize_u8() deserialize_u16() deserialize_u32() deserialize_u64()
         deserialize_u128() deserialize_f32() deserialize_f64() deserialize_str() deserialize_string() deserialize_bytes()
         deserialize_byte_buf() deserialize_unit() deserialize_unit_struct(name: &'static str) deserialize_identifier()
-        deserialize_ignored_any() deserialize_enum(name: &'static str, variants: &'static [&'static str])
+        deserialize_ignored_any()
     }
 
     read_within! {
@@ -239,7 +261,26 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for Traced<'_, D> {
         deserialize_tuple(length: usize) &[];
         deserialize_tuple_struct(name: &'static str, length: usize) &[];
         deserialize_map() &[];
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]) fields;
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.path.names.borrow_mut().insert(fields);
+        self.json.deserialize_struct(name, fields, Within { visitor, path: self.path, fields })
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, D::Error> {
+        self.path.names.borrow_mut().insert(variants);
+        self.json.deserialize_enum(name, variants, visitor)
     }
 }
 
@@ -318,9 +359,9 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Part<'_, S> {
 
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<S::Value, D::Error> {
         let Self { seed, path, step } = self;
-        path.0.borrow_mut().push(step);
+        path.steps.borrow_mut().push(step);
         let value = seed.deserialize(Traced { json, path })?;
-        path.0.borrow_mut().pop();
+        path.steps.borrow_mut().pop();
         Ok(value)
     }
 }
@@ -359,14 +400,17 @@ mod tests {
                 r#"{"customer":{"zip":"s3cr3t"},"orders":{}}"#,
                 " in `customer.zip` (line 1, column 27)",
             ),
-            (r#"{"customer":{"s3cr3t":1},"orders":{}}"#, " in `customer` (line 1"),
+            (
+                r#"{"customer":{"s3cr3t":1},"orders":{}}"#,
+                " in `customer`: missing field `zip` (line 1",
+            ),
             (r#"{"orders":{"s3cr3t":[{"id":1},{"id":-1}]}}"#, " in `orders.*[1].id` (line 1"),
             // The error is behind a map whose keys are not text.
             (
                 r#"{"counts":{"5":1},"customer":{"zip":"s3cr3t"},"orders":{}}"#,
                 " in `customer.zip` (line 1",
             ),
-            (r#"{"s3cr3t":1}"#, "Deposit` (line 1"),
+            (r#"{"s3cr3t":1}"#, "Deposit`: missing field `orders` (line 1"),
             (r#"["s3cr3t"]"#, "[0]` (line 1"),
             ("{", "Deposit` (line 1"),
             ("s3cr3t", "Deposit` (line 1"),
@@ -375,6 +419,61 @@ mod tests {
                 let message = decode::<Deposit>(payload, format).unwrap_err().to_string();
                 assert!(message.contains(place) && !message.contains("s3cr3t"), "{message}");
             }
+        }
+    }
+
+    /// It is said only in names that the type declares: errors of serde quote the payload beside them.
+    #[test]
+    fn a_refusal_says_what_is_missing_or_expected() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only read")]
+        struct Payment {
+            paid_by: Means,
+            #[serde(default)]
+            orders: Vec<Order>,
+            #[serde(default)]
+            state: Option<State>,
+        }
+
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Means {
+            Card,
+            Cash,
+            Invoice,
+        }
+
+        #[derive(Debug)]
+        struct State;
+
+        impl<'de> serde::Deserialize<'de> for State {
+            fn deserialize<D: Deserializer<'de>>(json: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(json)?;
+                Err(de::Error::custom(text))
+            }
+        }
+
+        for (payload, said) in [
+            (
+                r#"{"paidBy":"card"}"#,
+                "Payment`: expected one of `paid_by`, `orders`, `state` (line 1",
+            ),
+            ("{}", "Payment`: missing field `paid_by` (line 1"),
+            (r#"{"paid_by":"card","orders":[{}]}"#, "` in `orders[0]`: missing field `id` (line 1"),
+            (
+                r#"{"paid_by":"s3cr3t"}"#,
+                "` in `paid_by`: expected one of `card`, `cash`, `invoice` (line 1",
+            ),
+            // An error of the type's own, made of the payload.
+            (r#"{"paid_by":"card","state":"missing field `s3cr3t`"}"#, "` in `state` (line 1"),
+            (
+                r#"{"paid_by":"card","state":"unknown variant `s3cr3t`, expected `s3cr3t` or"}"#,
+                "` in `state` (line 1",
+            ),
+        ] {
+            let message = decode::<Payment>(payload, Format::Json).unwrap_err().to_string();
+            assert!(message.contains(said) && !message.contains("s3cr3t"), "{payload}: {message}");
         }
     }
 }

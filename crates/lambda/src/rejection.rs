@@ -107,8 +107,9 @@ pub enum Rejection {
     NoOperation,
     /// The key expression selects no value that can be a key.
     #[error(
-        "the record has no idempotency key under `{expression}`: {error}; \
-         correct the producer or the expression, or choose a policy for missing keys"
+        "the record has no idempotency key under `{expression}`: {error}{}; \
+         correct the producer or the expression, or choose a policy for missing keys",
+        inside(.expression, .error)
     )]
     Key {
         /// The expression.
@@ -131,8 +132,8 @@ pub enum Rejection {
     },
     /// The payload does not fit the handler's type.
     #[error(
-        "the payload does not fit the handler's type `{expected}`{} (line {line}, column {column}); correct the producer or \
-         the type", at(.path)
+        "the payload does not fit the handler's type `{expected}`{}{} (line {line}, column {column}); correct the producer \
+         or the type", at(.path), .problem.iter().fold(String::new(), |_, problem| format!(": {problem}"))
     )]
     Decode {
         /// The handler's type.
@@ -140,6 +141,8 @@ pub enum Rejection {
         /// The member, such as `customer.lines[2].price`, by names that the type declares; `*` is any other. Empty if the whole
         /// payload does not fit.
         path: String,
+        /// The problem, such as ``missing field `order_id` ``, if it can be said by names that the type declares.
+        problem: Option<String>,
         /// Line, from 1.
         line: usize,
         /// Column, from 1.
@@ -154,6 +157,18 @@ pub enum Rejection {
     /// Code outside this crate rejected the record, with a reason of another type.
     #[error(transparent)]
     Other(Rejected),
+}
+
+/// Where paths begin, if one begins outside of the payload.
+fn inside(expression: &str, error: &SelectionError) -> &'static str {
+    let path = expression.trim_start_matches(['[', ' ']);
+    if error.is_missing()
+        && ["body.", "detail.", "Records["].iter().any(|begins| path.starts_with(begins))
+    {
+        " (a path begins inside of the payload: in the body of an SQS message, in the detail of an EventBridge event)"
+    } else {
+        ""
+    }
 }
 
 /// The member that does not fit.
@@ -213,7 +228,22 @@ impl From<PayloadError> for Rejection {
 
 #[cfg(test)]
 mod tests {
+    use lambda_idempotency_keys::SelectionError;
+
     use super::{Envelope, Rejection};
+
+    #[test]
+    fn a_path_from_outside_of_the_payload_is_told_where_paths_begin() {
+        let told = |expression: &str, error| {
+            let rejection = Rejection::Key { expression: expression.into(), error };
+            rejection.to_string().contains("begins inside of the payload")
+        };
+        for expression in ["body.orderId", "[body.orderId, tenant]", "detail.order.id"] {
+            assert!(told(expression, SelectionError::Missing), "{expression}");
+        }
+        assert!(!told("order.id", SelectionError::Missing));
+        assert!(!told("body.orderId", SelectionError::InexactNumber));
+    }
 
     /// What is wrong, and behind a semicolon what to do. The other messages are compared where records are rejected.
     #[test]
