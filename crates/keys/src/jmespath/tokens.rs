@@ -122,6 +122,9 @@ impl<'t> Lexer<'t> {
             }
             ('-', Some('0'..='9')) => return self.number(-1).map(Token::Number),
             ('-', _) => format!("`-` must be followed by digits; {QUOTE_IT}"),
+            ('$' | '/', _) if self.at == 1 => format!(
+                "invalid character: {c}; a JMESPath begins with a name, and its names are joined by dots: `order.id`"
+            ),
             _ => format!("invalid character: {c}; {QUOTE_IT}"),
         })
     }

@@ -91,6 +91,16 @@ fn each_mistake_is_shown_with_its_position() {
             5,
             "`-` must be followed by digits; write a name that contains it in double quotes",
         ),
+        (
+            "$.orderId",
+            0,
+            "invalid character: $; a JMESPath begins with a name, and its names are joined by dots: `order.id`",
+        ),
+        (
+            "/orderId",
+            0,
+            "invalid character: /; a JMESPath begins with a name, and its names are joined by dots: `order.id`",
+        ),
         ("größe.id", 2, "invalid character: ö; write a name that contains it in double quotes"),
         ("json()", 0, "`json` takes 1 argument, not 0"),
         ("json(a, b)", 0, "`json` takes 1 argument, not 2"),
