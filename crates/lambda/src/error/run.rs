@@ -31,7 +31,9 @@ use crate::rejection::Rejection;
 /// | [`OutOfTime`](Self::OutOfTime) | `Idempotency.OutOfTime` |
 /// | [`Fenced`](Self::Fenced) | `Idempotency.Fenced` |
 /// | [`ResultLost`](Self::ResultLost) | `Idempotency.ResultLost` |
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// Its `Debug` is its message, because a `main` that returns an error prints its `Debug`.
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
     /// The operation has a mistake.
@@ -111,6 +113,12 @@ pub enum RunError {
         "the work is done, and {0}; it is not done again: look for its result where the handler stored it"
     )]
     ResultLost(ResultLost),
+}
+
+impl fmt::Debug for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl RunError {
@@ -265,6 +273,15 @@ impl From<RunError> for Diagnostic {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    /// A `main` that returns it prints this.
+    #[test]
+    fn its_debug_is_its_message() {
+        let failed = RunError::Failed(Failure::from("s3cr3t"));
+        assert_eq!(format!("{failed:?}"), "the handler failed with a message");
+    }
+
     /// Each `errorType` in the code is in the documented tables.
     #[test]
     fn every_error_type_is_documented() {
