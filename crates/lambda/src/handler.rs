@@ -151,7 +151,8 @@ where
     message = "a handler cannot return `{Self}`",
     label = "this returns `{Self}`",
     note = "a handler returns `Result<R, E>`, where `E` is `lambda_idempotency::Failure`, a type that implements \
-            `std::error::Error + Send + Sync`, a boxed one of these, or a `String`",
+            `std::error::Error + Send + Sync`, a boxed one of these, or a `String`; another type is converted: \
+            `impl From<MyError> for Failure`",
     note = "`R` is `()`, or a type that implements `serde::Serialize`, because a caller may get it, and a store may keep it",
     note = "a future is awaited in the handler: `async move |order, call| place(&client, order, call).await`"
 )]

@@ -29,6 +29,11 @@ pub use error::{StoreError, StoreErrorKind};
 pub use write::{Extent, Guard, RecordVersion, Write};
 
 /// A durable map from [`Key`] to [`IdempotencyRecord`] with conditional writes.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store of idempotency records",
+    label = "not a store",
+    note = "`from_env()` is awaited, and may fail: `DynamoDbStore::from_env().await?`"
+)]
 pub trait Store: Send + Sync + 'static {
     /// The features of the store beyond the rest of this contract. Does no I/O. A store without any of it
     /// returns [`Capabilities::NONE`]; a store around another returns that of the other.
