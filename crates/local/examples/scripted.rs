@@ -5,6 +5,7 @@
 //! - `succeed`: the record is executed;
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
+//! - `reject`: it is permanently failed, which is reported as long as it is delivered; `divert`: a sink has it;
 //! - `fail`: the function returns an error;
 //! - `refuse`: the answer is one of the library to an HTTP request;
 //! - `overflow`: its answer is larger than Lambda allows;
@@ -13,7 +14,7 @@
 
 #![allow(clippy::indexing_slicing, reason = "indexing a JSON value cannot panic")]
 
-use std::time::Duration;
+use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
 use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
 use serde_json::{Value, json};
@@ -21,8 +22,9 @@ use serde_json::{Value, json};
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     tracing::init_default_subscriber();
-    if std::env::var_os("FAIL_TO_START").is_some() {
-        return Err("told not to start".into());
+    if let Ok(mistake) = std::env::var("FAIL_TO_START") {
+        eprintln!("Error: {mistake}");
+        std::process::exit(1);
     }
     eprintln!("started");
     lambda_runtime::run(service_fn(handle)).await
@@ -48,8 +50,13 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             "abort" => std::process::abort(),
             _ => {}
         }
-        let outcome = if step == "report" { "failed" } else { "executed" };
-        if step == "report" {
+        let is_failed = ["report", "reject", "divert"].contains(&step);
+        let outcome = match step {
+            "reject" if !is_first(&record) => "permanently_failed",
+            _ if is_failed => "failed",
+            _ => "executed",
+        };
+        if is_failed && step != "divert" {
             failures.push(json!({ "itemIdentifier": record }));
         }
         tracing::info!(
@@ -62,11 +69,18 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             ms = 1.5,
             failed_attempts = 0,
             lost_attempts = 0,
-            problem = (step == "report").then_some("the handler failed with a message (failure 1 for this key)"),
-            error_message = (step == "report" && shows_error_messages()).then_some("told to report"),
+            problem = is_failed.then_some(if outcome == "failed" {
+                "the handler failed with a message (failure 1 for this key)"
+            } else {
+                "an earlier delivery failed permanently"
+            }),
+            error_message = (outcome == "failed" && shows_error_messages()).then_some("told to report"),
             request_id = event.context.request_id,
             "record done"
         );
+        if step == "divert" {
+            tracing::warn!(target: "lambda_idempotency::record", source, record, "record diverted");
+        }
     }
     Ok(json!({ "batchItemFailures": failures, "deadline": event.context.deadline }))
 }
@@ -82,6 +96,12 @@ fn records(event: &Value) -> Vec<(&'static str, String, Value)> {
         }
         None => vec![("invoke", "event".to_owned(), event.clone())],
     }
+}
+
+/// Whether the record was not rejected before.
+fn is_first(record: &str) -> bool {
+    static REJECTED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    REJECTED.lock().is_ok_and(|mut rejected| rejected.insert(record.to_owned()))
 }
 
 fn shows_error_messages() -> bool {

@@ -180,7 +180,7 @@ async fn a_crash_costs_one_invocation() {
 
 #[tokio::test]
 async fn a_function_that_does_not_start_gives_the_reason() {
-    let local = local(scripted().await.env("FAIL_TO_START", "1")).await;
+    let local = local(scripted().await.env("FAIL_TO_START", "told not to start")).await;
     let invocation = local.invoke(&json!({})).await.unwrap();
     assert!(!invocation.result.is_response(), "{}", invocation.result);
     let missing =

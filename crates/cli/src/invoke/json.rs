@@ -19,6 +19,7 @@ pub(crate) fn document(report: &DeliveryReport, tables: &[Rows], is_whole: bool)
             "answered_without_running": totals.answered,
             "returned": totals.returned,
             "dead_lettered": totals.dead_lettered,
+            "diverted": totals.diverted,
             "lost": totals.lost,
             "other": totals.other,
         },

@@ -87,9 +87,13 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
         .start()
         .await?;
     if let Err(error) = local.warm().await {
-        let was_started = matches!(error, Error::NotReady { .. });
+        let is_mistaken = |line: &String| line.starts_with("Error: operation `");
+        let may_lack = match &error {
+            Error::NotReady { output, .. } => !output.iter().any(is_mistaken),
+            _ => false,
+        };
         let failure = Failure::from(error);
-        return Err(if was_started { failure.remedy(NOT_READY) } else { failure });
+        return Err(if may_lack { failure.remedy(NOT_READY) } else { failure });
     }
     Ok(Ready { events, effects, output, local })
 }

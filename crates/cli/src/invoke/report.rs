@@ -40,6 +40,7 @@ pub(crate) fn run<'r>(
             (totals.answered, "answered without running"),
             (totals.returned, "returned to the source"),
             (totals.dead_lettered, "dead-lettered"),
+            (totals.diverted, "diverted"),
             (totals.lost, "lost"),
         ]
         .map(|(number, meaning)| (number.to_string(), meaning))
@@ -125,7 +126,8 @@ fn problems(report: &DeliveryReport) -> List {
     List { title: "Problems", header: &["why records were returned, or invocations failed"], rows }
 }
 
-/// The last problem of each record, and the errors of invocations that logged none.
+/// The last problem of each record, and the errors of invocations that logged none. Of a permanent failure it is the
+/// handler's, and not that of deliveries which found it recorded.
 pub(crate) fn problem_lines(report: &DeliveryReport) -> Vec<String> {
     let mut problems: Vec<(Option<&str>, String)> = Vec::new();
     for invocation in &report.invocations {
@@ -138,6 +140,10 @@ pub(crate) fn problem_lines(report: &DeliveryReport) -> Vec<String> {
             _ => None,
         };
         for (record, text) in logged.into_iter().chain(failed) {
+            let found = text.starts_with(Outcome::OnPermanentFailure.as_str());
+            if found && problems.iter().any(|(known, _)| record.is_some() && *known == record) {
+                continue;
+            }
             problems
                 .retain(|(known, same)| *same != text && (record.is_none() || *known != record));
             problems.push((record, text));
@@ -207,6 +213,7 @@ pub(crate) struct Totals {
     pub(crate) answered: usize,
     pub(crate) returned: usize,
     pub(crate) dead_lettered: usize,
+    pub(crate) diverted: usize,
     pub(crate) lost: usize,
     /// Records that are done with another outcome, by outcome: `coalesced`, ...
     pub(crate) other: BTreeMap<String, usize>,
@@ -233,6 +240,7 @@ impl Totals {
             answered: count(Outcome::answered_without_running),
             returned: report.dispositions(Disposition::Returned),
             dead_lettered: report.dead_letters.len(),
+            diverted: report.dispositions(Disposition::Diverted),
             lost: report.dispositions(Disposition::Lost),
         }
     }
@@ -248,8 +256,10 @@ pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
         totals.returned,
         totals.dead_lettered
     );
-    if totals.lost > 0 {
-        let _ = write!(text, ", {} lost", totals.lost);
+    for (count, what) in [(totals.diverted, "diverted"), (totals.lost, "lost")] {
+        if count > 0 {
+            let _ = write!(text, ", {count} {what}");
+        }
     }
     for (outcome, count) in &totals.other {
         let _ = write!(text, ", {count} {outcome}");
@@ -273,8 +283,15 @@ fn contents(Rows { table, items }: &Rows) -> String {
     text
 }
 
-/// Whether the function answered, but logged nothing of any record.
+/// Whether the function answered, but logged nothing of any record. A request that is refused is not logged.
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
+    let is_refused = |report: &InvocationReport| {
+        let status = response(report).and_then(|response| response.get("statusCode")?.as_u64());
+        status.is_some_and(|status| status >= 400)
+    };
+    let answered = report.invocations.iter().filter(|report| !is_refused(report));
     report.records().all(|record| record.line.is_none())
-        && report.records().any(|record| record.outcome == Outcome::Acknowledged)
+        && answered
+            .flat_map(|report| &report.records)
+            .any(|record| record.outcome == Outcome::Acknowledged)
 }

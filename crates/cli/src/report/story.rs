@@ -224,7 +224,7 @@ pub(super) fn of_invocation(
     // Records of which the function logged nothing: its process died, or it does not use the library.
     for (record, end) in &seen.messages {
         if !invocation.records.iter().any(|line| line.record == *record) {
-            let kind = if *end == Disposition::Done { Kind::Answered } else { Kind::Returned };
+            let kind = answered(*end);
             let text = format!("{end}, nothing was logged");
             keys.entry(names.of_record(record)).or_default().push(Moment::new(ended, kind, &text));
         }
@@ -286,11 +286,18 @@ fn handler(line: &RecordLine, moments: &[Moment]) -> Option<Moment> {
     Some(Moment { at: claim.at, until: Some(until), kind: Kind::Handler, text })
 }
 
+const fn answered(end: Disposition) -> Kind {
+    match end {
+        Disposition::Done | Disposition::Diverted => Kind::Answered,
+        _ => Kind::Returned,
+    }
+}
+
 /// The end of the record in the invocation.
 fn end(line: &RecordLine, seen: &StoryInvocation, ended: f64) -> Moment {
     let end = seen.messages.iter().find(|(record, _)| *record == line.record);
     let end = end.map_or(Disposition::Done, |(_, end)| *end);
-    let kind = if end == Disposition::Done { Kind::Answered } else { Kind::Returned };
+    let kind = answered(end);
     let problem = line.problem.as_ref().map(|problem| format!(": {problem}")).unwrap_or_default();
     Moment::new(ended, kind, &format!("{}, {end} ({}){problem}", line.outcome, line.record))
 }

@@ -54,7 +54,9 @@ async fn what_is_shown_of_a_delivery() {
     type Words<'a> = &'a [&'a str];
     let text = "AWS_LAMBDA_LOG_FORMAT=Text";
     let request = r#"{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"do":"refuse"}"#;
-    let cases: [(&str, Words, i32, Words, Words, Words); 12] = [
+    let [rejected, diverted] = ["reject", "divert"].map(|step| messages(&[("m1", step)]));
+    let twice = ["--max-receive-count", "2"];
+    let cases: [(&str, Words, i32, Words, Words, Words); 15] = [
         // `orders` is a table of the example.
         (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record done"]),
         (&good, &["--verbose"], 0, &[], &["started", "record done"], &[]),
@@ -69,7 +71,18 @@ async fn what_is_shown_of_a_delivery() {
             &[],
             &["init_default_subscriber"],
         ),
-        (request, &[], 1, &["400 The request has no key"], &[], &[]),
+        (request, &[], 1, &["400 The request has no key"], &[], &["note:"]),
+        // The handler's error, and not only that it is known by now.
+        (&rejected, &twice, 1, &["permanently_failed", said, "told to report"], &[], &[]),
+        (&diverted, &twice, 0, &["failed", "diverted", ", 1 diverted"], &[], &["1 failed"]),
+        (
+            &diverted,
+            &["--json"],
+            0,
+            &["\"diverted\": 1", "\"disposition\": \"diverted\""],
+            &[],
+            &[],
+        ),
         (&good, &["--table", "mine:id"], 0, &["table idempotency", "table mine"], &[], &["orders"]),
         (crash, &[], 1, &[], &["started"], &[]),
         (r#"{"Records":[]}"#, &[], 0, &[], &[], &["note:"]),
@@ -134,11 +147,14 @@ async fn a_dead_letter_is_exit_code_1_and_json_says_which() {
 #[tokio::test]
 async fn a_function_that_does_not_start_is_reported_once_with_its_output() {
     let event = messages(&[("m1", "succeed")]);
-    let ran = invoke("no-start", &event, &["--env", "FAIL_TO_START=1"]).await;
+    let ran = invoke("no-start", &event, &["--env", "FAIL_TO_START=told not to start"]).await;
     let ran = ran.refused("does not start: before it asked for an event, it exited");
     assert_eq!(ran.err.matches("told not to start").count(), 1, "{}", ran.err);
     assert!(ran.err.contains("--env NAME=VALUE") && ran.out.is_empty(), "{}", ran.err);
-    // One that is not there does not need a variable.
+    // A mistake in a setting does not need a variable, nor does a function that is not there.
+    let mistake = "FAIL_TO_START=operation `place` has an invalid expression in `.key(..)`";
+    let ran = invoke("mistake", &event, &["--env", mistake]).await.refused("invalid expression");
+    assert!(!ran.err.contains("--env NAME=VALUE"), "{}", ran.err);
     let missing = Ran::from(&mut command(["invoke", "--binary", "/no/such/function", SQS]));
     let missing = missing.refused("cannot start the function /no/such/function");
     assert!(!missing.err.contains("--env NAME=VALUE"), "{}", missing.err);

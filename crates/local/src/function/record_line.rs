@@ -2,8 +2,8 @@
 //! handler reports.
 //!
 //! A function built on this project logs, through `tracing`, an event whose message begins with `record done`,
-//! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`]. Both shapes of the JSON
-//! formatter are read: fields nested under `fields` (the default of `lambda_runtime`) and flattened.
+//! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`], and another that begins with
+//! `record diverted` when the user's sink has the record. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of `lambda_runtime`) and flattened.
 //! `lambda_idempotency::testing::effect` writes the line of an effect; a function that does not use the library can write
 //! it itself.
 
@@ -13,8 +13,9 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 const TARGET: &str = "lambda_idempotency::record";
-const MESSAGES: [&str; 4] =
-    ["record done", "record returned", "record rejected", "record declined"];
+const DIVERTED: &str = "record diverted";
+const MESSAGES: [&str; 5] =
+    ["record done", "record returned", "record rejected", "record declined", DIVERTED];
 
 /// The outcome of one record, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +42,8 @@ pub struct RecordLine {
     pub error_message: Option<String>,
     /// The invocation that it was in.
     pub request_id: Option<String>,
+    /// Whether the user's sink has it.
+    pub is_diverted: bool,
 }
 
 impl RecordLine {
@@ -54,19 +57,22 @@ impl RecordLine {
         {
             return None;
         }
+        let is_diverted = message.starts_with(DIVERTED);
+        let outcome = text(fields, "outcome").or_else(|| is_diverted.then(|| "diverted".into()))?;
         let span = line.get("span").and_then(Value::as_object);
         Some(Self {
             source: text(fields, "source").unwrap_or_default(),
             record: text(fields, "record").unwrap_or_default(),
             operation: text(fields, "operation").unwrap_or_default(),
             key_hash: text(fields, "key_hash").filter(|hash| !hash.is_empty()),
-            outcome: Outcome::from(text(fields, "outcome")?.as_str()),
+            outcome: Outcome::from(&*outcome),
             ms: number(fields, "ms"),
             failed_attempts: number(fields, "failed_attempts").unwrap_or(0.0) as u64,
             lost_attempts: number(fields, "lost_attempts").unwrap_or(0.0) as u64,
             problem: text(fields, "problem"),
             error_message: text(fields, "error_message"),
             request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
+            is_diverted,
         })
     }
 }

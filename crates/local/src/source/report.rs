@@ -77,6 +77,8 @@ pub struct RecordReport {
 pub enum Disposition {
     /// Acknowledged: it will not be delivered again.
     Done,
+    /// Acknowledged, because the user's sink has it.
+    Diverted,
     /// It was returned and will be delivered again.
     Returned,
     /// It failed too often.
@@ -89,6 +91,7 @@ impl std::fmt::Display for Disposition {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.pad(match self {
             Self::Done => "done",
+            Self::Diverted => "diverted",
             Self::Returned => "returned",
             Self::DeadLettered => "dead-lettered",
             Self::Lost => "lost",
@@ -160,8 +163,13 @@ pub(crate) fn report(
                 || derived(&invocation.result, disposition),
                 |line| line.outcome.clone(),
             ),
+            disposition: match &line {
+                Some(line) if line.is_diverted && disposition == Disposition::Done => {
+                    Disposition::Diverted
+                }
+                _ => disposition,
+            },
             line,
-            disposition,
         });
     let records = records.collect();
     InvocationReport { source, invocation, records }
@@ -242,6 +250,13 @@ mod tests {
             assert_eq!(outcomes(&report), ["executed", "failed", "acknowledged"]);
             assert_eq!(report.records[1].record.as_deref(), Some("ID:2"));
         }
+        let diverted = RecordLine { is_diverted: true, ..line("b", "failed") };
+        let lines = vec![line("a", "executed"), diverted];
+        let report = reported(Source::Sqs, &["a", "b"], answered(), lines.clone());
+        let dispositions = [0, 1].map(|at| report.records[at].disposition);
+        assert_eq!(dispositions, [Disposition::Done, Disposition::Diverted]);
+        let report = reported(Source::Sqs, &["b"], InvocationResult::TimedOut, lines);
+        assert_eq!(report.records[0].disposition, Disposition::Returned, "it comes again");
         let report = reported(Source::Sqs, &["a", "b"], crashed, vec![line("a", "executed")]);
         assert_eq!(outcomes(&report), ["executed", "crashed"]);
         let direct = reported(Source::Invoke, &[], InvocationResult::TimedOut, Vec::new());
