@@ -42,6 +42,29 @@
 //! # }
 //! ```
 //!
+//! # Large results
+//!
+//! are kept by a [`ResultStore`], a type of yours with the methods `put` and `get` ([for a bucket][bucket]):
+//!
+//! ```
+//! use lambda_idempotency::{Failure, Idempotency, MemoryStore, Operation, RunContext};
+//! use lambda_idempotency_results::{MemoryResults, Results};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let elsewhere = MemoryResults::default();
+//! let store = Results::new(MemoryStore::new()).offload_above(100_000, elsewhere.clone());
+//! let idempotency = Idempotency::new(store);
+//! let render = async |_| Ok::<_, Failure>("page ".repeat(50_000));
+//! let context = RunContext::without_deadline();
+//! idempotency.run(&Operation::new("render"), "report-17", context, render).await?;
+//! assert_eq!(elsewhere.len(), 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [bucket]: https://github.com/lambda-idempotency/lambda-idempotency/blob/main/docs/examples/s3-results/src/bucket.rs
+//!
 //! # Rules
 //!
 //! 1. Records without such texts pass through unchanged, and so does what the inner store can do.

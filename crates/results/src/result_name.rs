@@ -6,7 +6,7 @@ use lambda_idempotency_core::key::Key;
 use sha2::{Digest as _, Sha256};
 
 /// The name under which a result is kept in a [`ResultStore`](crate::ResultStore): 64 hexadecimal digits, a slash,
-/// and 64 more. It can be a part of a URL or of a path.
+/// and 64 more. It can be a part of a URL or of a path; in a file system, the part before the slash is a folder to be made.
 ///
 /// The first part is the SHA-256 of the record's key, the second that of the content. So nothing that is stored later
 /// can replace a result to which a record refers, and a content that was changed is found.

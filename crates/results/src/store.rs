@@ -126,6 +126,12 @@ impl<S: Browse> Results<S> {
     }
 }
 
+/// Whether the environment asks for the messages of errors, as `lambda-idempotency` reads it.
+fn shows_error_messages() -> bool {
+    let variable = std::env::var("IDEMPOTENCY_LOG_ERROR_MESSAGES").unwrap_or_default();
+    variable == "1" || variable.eq_ignore_ascii_case("true")
+}
+
 impl<S: Store> Results<S> {
     /// Encodes results and writes. A write is sent as soon as it is encoded, together with those that are ready at the
     /// same time: usually all. No completion waits for the encryption key, the upload or the long compression of
@@ -170,8 +176,11 @@ impl<S: Store> Results<S> {
         let Write { key, record: Some(record), .. } = &mut write else { return Ok(write) };
         let encoded = self.encode(key, record, turns, deadline).await;
         if let Err(error) = &encoded {
-            // Without its cause: that is a text of the application.
-            tracing::warn!(%key, %error, "a part of a record is not stored");
+            // The cause is a text of the application, which is logged like the messages of handlers' errors.
+            let cause = std::error::Error::source(error).filter(|_| shows_error_messages());
+            tracing::warn!(
+                %key, %error, error_message = cause.map(tracing::field::display), "a part of a record is not stored"
+            );
         }
         encoded.map(|()| write)
     }

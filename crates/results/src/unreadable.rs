@@ -106,6 +106,6 @@ pub(crate) async fn within<T>(
     }
 }
 
-/// The error of a [`KeyProvider`](crate::KeyProvider) or of a [`ResultStore`](crate::ResultStore). Its message may be
-/// logged, so it must hold neither keys nor results.
+/// The error of a [`KeyProvider`](crate::KeyProvider) or of a [`ResultStore`](crate::ResultStore). Its message must hold
+/// neither keys nor results: it is logged where `IDEMPOTENCY_LOG_ERROR_MESSAGES` is `1`.
 pub type BoxError = Box<dyn Error + Send + Sync>;
