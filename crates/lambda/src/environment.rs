@@ -38,6 +38,7 @@ pub(crate) fn switch(variable: &'static str) -> Result<bool, ConfigError> {
 const APPLICATION: &str = "IDEMPOTENCY_APPLICATION";
 /// Lambda sets it to the name of the function.
 const FUNCTION: &str = "AWS_LAMBDA_FUNCTION_NAME";
+const LOG_STREAM: &str = "AWS_LAMBDA_LOG_STREAM_NAME";
 
 /// The application that the environment names: the variable or, if it is not set, the name of the
 /// Lambda function. `None` outside Lambda.
@@ -54,6 +55,12 @@ fn choose_application(
         (None, Some(name)) => checked_application(name.into(), FUNCTION).map(Some),
         (None, None) => Ok(None),
     }
+}
+
+/// Whether Lambda runs this process, and not `lambda-idempotency invoke`, whose log stream is `local`.
+pub(crate) fn is_deployed() -> bool {
+    let is_named = env::var_os(FUNCTION).is_some_and(|name| !name.is_empty());
+    is_named && env::var_os(LOG_STREAM).is_none_or(|stream| stream != "local")
 }
 
 /// Refuses a name that is not valid for an application.

@@ -7,9 +7,11 @@ pub(crate) mod run;
 pub(crate) mod run_context;
 mod run_many;
 
-use std::{fmt, sync::Arc};
+use std::{any::TypeId, fmt, sync::Arc};
 
-use lambda_idempotency_core::{clock::Clock, outbox::Sender, record::Worker, store::Store};
+use lambda_idempotency_core::{
+    clock::Clock, memory::MemoryStore, outbox::Sender, record::Worker, store::Store,
+};
 use lambda_idempotency_engine::{
     batch::Engine,
     completed::Cache,
@@ -64,6 +66,12 @@ impl Idempotency {
     /// environment names, and reports to the log (see [`with_log`](Self::with_log)).
     #[must_use]
     pub fn new(store: impl Store) -> Self {
+        if is_in_memory(&store) && environment::is_deployed() {
+            tracing::warn!(
+                "the idempotency records are in memory, where no other process of this function sees them: duplicates are \
+                 processed again; use a store that processes share, such as `DynamoDbStore`"
+            );
+        }
         let (log, refused) = match environment::log() {
             Ok(log) => (log, None),
             Err(refused) => (TracingObserver::new(), Some(refused)),
@@ -310,6 +318,11 @@ impl Idempotency {
     }
 }
 
+fn is_in_memory<S: Store>(_: &S) -> bool {
+    let stores = [TypeId::of::<MemoryStore>(), TypeId::of::<Arc<MemoryStore>>()];
+    stores.contains(&TypeId::of::<S>())
+}
+
 impl fmt::Debug for Idempotency {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Idempotency").finish_non_exhaustive()
@@ -318,8 +331,6 @@ impl fmt::Debug for Idempotency {
 
 #[cfg(test)]
 mod tests {
-    use lambda_idempotency_core::memory::MemoryStore;
-
     use super::*;
     use crate::{Call, source::Sqs};
 

@@ -2,7 +2,7 @@
 
 use std::{ffi::OsStr, os::unix::ffi::OsStrExt as _};
 
-use lambda_idempotency::{ConfigError, Idempotency, Operation, source::Sqs};
+use lambda_idempotency::{ConfigError, Idempotency, MemoryStore, Operation, source::Sqs};
 
 use crate::{
     secrecy::capture::Captured,
@@ -63,6 +63,30 @@ async fn messages() {
     drop(guard);
     let is_shown = captured.text().contains("ann has no luck");
     assert_eq!(if is_shown { "yes" } else { "no" }, std::env::var("BEHAVIOUR_EXPECTED").unwrap());
+}
+
+#[test]
+fn a_deployed_function_that_keeps_its_records_in_memory_says_so() {
+    for (stream, said) in [("2026/11/29/[1]0f", "yes"), ("local", "no")] {
+        in_child("environment::memory", 1, |child| {
+            child.env("AWS_LAMBDA_FUNCTION_NAME", "orders").env("BEHAVIOUR_EXPECTED", said);
+            child.env("AWS_LAMBDA_LOG_STREAM_NAME", stream);
+        });
+    }
+}
+
+#[test]
+#[ignore = "run by the test above, with another environment"]
+fn memory() {
+    let captured = Captured::default();
+    let guard = captured.start();
+    let _ = Idempotency::new(std::sync::Arc::new(MemoryStore::new()));
+    let world = World::new();
+    let _ = Idempotency::new(world.store.clone());
+    drop(guard);
+    let times = captured.text().matches("the idempotency records are in memory").count();
+    let expected = std::env::var("BEHAVIOUR_EXPECTED").unwrap();
+    assert_eq!(times, usize::from(expected == "yes"));
 }
 
 /// Builds a function, which fails with the expected text or, without one, does not.
