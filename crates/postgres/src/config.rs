@@ -2,7 +2,12 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use lambda_idempotency_core::{retry::chain, settings::Timing, store::StoreError, tls::TlsError};
+use lambda_idempotency_core::{
+    retry::{Budget, chain},
+    settings::Timing,
+    store::StoreError,
+    tls::TlsError,
+};
 
 /// The settings of a store.
 #[derive(Clone)]
@@ -25,6 +30,11 @@ impl Config {
     /// How long all hosts may take until there is a connection.
     pub(crate) fn connecting(&self) -> Duration {
         self.connect_timeout.saturating_mul(self.hosts)
+    }
+
+    /// The same, with the patience that the call has by now.
+    pub(crate) fn connecting_by(&self, budget: &Budget<'_>) -> Duration {
+        budget.doubled(self.connecting(), self.timing.attempt_timeout)
     }
 }
 

@@ -434,7 +434,7 @@ impl Target {
         }
         // A machine without power keeps no time of those behind it.
         if config.hosts > 1 {
-            server.connect_timeout(config.connecting().min(budget.left()) / config.hosts);
+            server.connect_timeout(config.connecting_by(budget) / config.hosts);
         }
         let (client, wire, encoding) = match &self.tls {
             Some(tls) => opened(server.connect(tls.clone()).await),

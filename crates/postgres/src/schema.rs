@@ -71,8 +71,7 @@ impl PostgresStore {
         if limit.is_zero() {
             return Err(error::too_late(&self.config));
         }
-        budget.be_patient(limit);
-        let slot = self.slot(doing, limit, &budget, || budget.limit()).await?;
+        let slot = self.slot(doing, limit, &budget, || limit).await?;
         let connection = self.connection(doing, Duration::ZERO, &budget).await?;
         let mut lease = self.pool.lease(connection, slot, Duration::ZERO);
         // Two sessions that create the same table at once would fail.

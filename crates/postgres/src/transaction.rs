@@ -61,7 +61,7 @@ impl PostgresStore {
         loop {
             let password = self.pool.password(budget).await;
             let password = password.map_err(|why| no_password(doing, why))?;
-            let limit = self.config.connecting().min(budget.left());
+            let limit = self.config.connecting_by(budget);
             let connecting = self.pool.connect(&self.config, budget, password.as_deref());
             let connected = budget.attempt(limit, connecting).await.map_err(|late| {
                 let limits = (late.0, self.config.connecting());
@@ -94,7 +94,8 @@ impl PostgresStore {
         // For connecting, for the statements, and for `COMMIT`.
         let time = move || {
             let requests = request().saturating_mul(2);
-            let connecting = self.pool.loading().saturating_add(self.config.connecting());
+            let connecting = self.config.connecting_by(budget);
+            let connecting = self.pool.loading().saturating_add(connecting);
             connecting.saturating_add(requests).min(budget.left())
         };
         let slot = budget.within(limit, self.pool.slots.enter(doing.purpose, time)).await;

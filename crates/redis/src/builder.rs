@@ -157,7 +157,8 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. Default 1 s.
+    /// How long a new connection may take, with TLS and login, if the deadline of the call allows. It may take twice as long
+    /// after it has taken too long, up to eight times. Default 1 s.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self

@@ -167,6 +167,8 @@ where
 /// After so long without a request a connection is tried before it is used. The server, or something on the way, may
 /// have closed it, and a write to it would be in doubt.
 const IDLE: Duration = Duration::from_secs(10);
+/// How often the limit of a connection is doubled at most.
+const MOST_DOUBLED: u32 = 3;
 /// How long it may take to answer then.
 const TRIED_WITHIN: Duration = Duration::from_millis(250);
 
@@ -180,6 +182,8 @@ struct Links {
     used: Option<Used>,
     /// It lasts as long as a call waits for it.
     next: Option<Making>,
+    /// How often making one has taken too long since the last one was made.
+    late: u32,
 }
 
 /// The connection that requests share.
@@ -191,7 +195,7 @@ struct Used {
 /// The connection that is being made, or tried.
 struct Making {
     connecting: WeakTogether<Connecting>,
-    since: Timestamp,
+    until: Timestamp,
 }
 
 type Connecting = Result<Link, Failure>;
@@ -234,16 +238,20 @@ impl Node {
         };
         // Not one that began long ago and that nobody has polled: the server may have closed it since. Nor one that has
         // failed, and is kept by a call that does not know yet.
-        let next = links.next.as_ref().filter(|next| now.since(next.since) < longest(config));
+        let next = links.next.as_ref().filter(|next| now < next.until);
         let connecting = next.and_then(|next| next.connecting.upgrade());
         if let Some(connecting) = connecting.filter(|connecting| connecting.peek().is_none()) {
             return Err(connecting);
         }
-        let connecting =
-            connect(Arc::clone(&self.links), Arc::clone(config), self.address.clone(), idle);
+        let limit = config
+            .connect_timeout
+            .saturating_mul(2u32.saturating_pow(links.late.min(MOST_DOUBLED)));
+        let until = now.plus(longest(config, limit));
+        let (address, shared) = (self.address.clone(), Arc::clone(&self.links));
+        let connecting = connect(shared, Arc::clone(config), address, idle, (limit, until));
         let connecting = Together::new(Box::pin(connecting));
         let weak = connecting.downgrade();
-        links.next = weak.map(|connecting| Making { connecting, since: now });
+        links.next = weak.map(|connecting| Making { connecting, until });
         Err(connecting)
     }
 
@@ -285,8 +293,9 @@ async fn connect(
     config: Arc<Config>,
     address: Address,
     idle: Option<Link>,
+    (limit, until): (Duration, Timestamp),
 ) -> Result<Link, Failure> {
-    let budget = budget(&config, config.timing.clock.now().plus(longest(&config)));
+    let budget = budget(&config, until);
     let mut alive = None;
     if let Some(link) = idle {
         let answer = within(&budget, TRIED_WITHIN, link.is_alive(&address)).await;
@@ -298,40 +307,55 @@ async fn connect(
     }
     let link = match alive {
         Some(link) => link,
-        None => open(&config, &address, &budget).await?,
+        None => match open(&config, &address, limit, &budget).await {
+            Some(opened) => opened?,
+            None => {
+                let mut links = lock(&links);
+                links.late = links.late.saturating_add(1);
+                return Err(timed_out(&address));
+            }
+        },
     };
     let used = Used { link: link.clone(), at: config.timing.clock.now() };
-    lock(&links).used = Some(used);
+    let mut links = lock(&links);
+    (links.used, links.late) = (Some(used), 0);
     Ok(link)
 }
 
-/// Makes a new connection. If the server refuses the password that was loaded, somebody may have changed it since: it is loaded
-/// once more.
-async fn open(config: &Config, address: &Address, budget: &Budget<'_>) -> Result<Link, Failure> {
+/// Makes a new connection; `None` if that takes longer than `limit`. If the server refuses the password that was loaded,
+/// somebody may have changed it since: it is loaded once more.
+async fn open(
+    config: &Config,
+    address: &Address,
+    limit: Duration,
+    budget: &Budget<'_>,
+) -> Option<Result<Link, Failure>> {
     let mut was_refused = false;
     loop {
         let password = match &config.load_password {
             Some(password) => Some(password.load(budget).await),
             None => None,
         };
-        let password = password.transpose().map_err(|why| error::no_password(address, why))?;
+        let password = match password.transpose() {
+            Ok(password) => password,
+            Err(why) => return Some(Err(error::no_password(address, why))),
+        };
         let is_loaded = password.is_some();
         let opening = Link::open(config, address, password, budget);
-        let opened = within(budget, config.connect_timeout, opening).await;
-        match opened.map_err(|_| timed_out(address))? {
+        match within(budget, limit, opening).await.ok()? {
             Err(failure) if is_loaded && !was_refused && error::is_of_password(&failure) => {
                 was_refused = true;
             }
-            opened => return opened,
+            opened => return Some(opened),
         }
     }
 }
 
-/// How long making a connection may take, with a password that is loaded twice.
-fn longest(config: &Config) -> Duration {
+/// How long making a connection may take that has this limit, with a password that is loaded twice.
+fn longest(config: &Config, limit: Duration) -> Duration {
     match config.load_password {
-        Some(_) => (LoadPassword::LIMIT.saturating_add(config.connect_timeout)).saturating_mul(2),
-        None => config.connect_timeout,
+        Some(_) => LoadPassword::LIMIT.saturating_add(limit).saturating_mul(2),
+        None => limit,
     }
 }
 

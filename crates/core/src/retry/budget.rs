@@ -106,10 +106,13 @@ impl<'a> Budget<'a> {
         .await
     }
 
-    /// Lets the next request take at least so long.
-    pub fn be_patient(&self, patience: Duration) {
-        let millis = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
-        self.patience.fetch_max(millis, Ordering::Relaxed);
+    /// How long something beside a request may take, for instance a connection: this usual time, doubled as often as the
+    /// [limit](Self::limit) of requests was since the first one, which might take `attempt_timeout`.
+    #[must_use]
+    pub fn doubled(&self, usual: Duration, attempt_timeout: Duration) -> Duration {
+        let patience = u128::from(self.patience.load(Ordering::Relaxed));
+        let times = patience.checked_div(attempt_timeout.as_millis()).unwrap_or(1);
+        usual.saturating_mul(u32::try_from(times).unwrap_or(u32::MAX)).min(self.left())
     }
 
     /// Doubles the limit of the next request.

@@ -271,3 +271,15 @@ async fn a_row_that_another_transaction_holds_delays_no_other_of_its_call() {
     let hold = format!("SELECT FROM {name} WHERE key LIKE '%k07' FOR UPDATE");
     while_held(&server.url(), &hold, holding).await;
 }
+
+/// A server whose answers come late is no server that does not answer: each try has twice the time of the one before.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_takes_longer_than_its_limit_is_made() {
+    let proxy = TcpProxy::start(Server::shared_postgres().address()).await.unwrap();
+    let table = new_table(&postgres_url(proxy.address())).await;
+    let store = table.connect_timeout(Duration::from_millis(100)).build().unwrap();
+    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
+    wrote(&store, claim("a", 1)).await;
+    wrote(&store, complete("a", 1)).await;
+    is_completed(stored(&store, "a").await, 1);
+}

@@ -175,3 +175,15 @@ async fn a_call_that_is_dropped_does_not_disturb_the_next() {
         wrote(&store, claim(2 * n + 1, 1)).await;
     }
 }
+
+/// A server whose answers come late is no server that does not answer: each try has twice the time of the one before.
+#[tokio::test]
+async fn a_connection_that_takes_longer_than_its_limit_is_made() {
+    let server = Server::redis(&[]);
+    let proxy = before(&server).await;
+    let store = RedisStore::builder(&url(&proxy)).connect_timeout(Duration::from_millis(100));
+    let store = store.build().unwrap();
+    proxy.faults().add(TcpFault::delay_answers(Duration::from_millis(350)));
+    wrote(&store, claim(1, 1)).await;
+    wrote(&store, complete(1, 1)).await;
+}
