@@ -2,6 +2,8 @@
 //! every later delivery is answered from its idempotency record.
 //!
 //! ```no_run
+//! use std::time::Duration;
+//!
 //! use lambda_idempotency::{Call, DynamoDbStore, Failure, Idempotency, Operation, source::Sqs};
 //!
 //! #[derive(serde::Deserialize)]
@@ -14,7 +16,9 @@
 //! async fn main() -> Result<(), lambda_runtime::Error> {
 //!     lambda_runtime::tracing::init_default_subscriber(); // logs what fails, and each batch
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
-//!     let place = Operation::new("place-order").key("orderId"); // JMESPath on the message's body
+//!     let place = Operation::new("place-order")
+//!         .key("orderId") // JMESPath on the message's body
+//!         .retention(Duration::from_hours(24 * 18)); // as long as the queues can keep a message; default: 24 hours
 //!     idempotency.on(Sqs::new(), &place, place_order)?.serve().await
 //! }
 //!
@@ -31,7 +35,7 @@
 //!
 //! # A handler that holds a client
 //!
-//! is a closure, which is cloned for each record:
+//! is a closure, which is cloned for each record; a client that is not `Clone` is put into an `Arc`:
 //!
 //! ```no_run
 //! use aws_config::BehaviorVersion;
@@ -77,7 +81,24 @@
 //! # }
 //! ```
 //!
-//! Other work of the function has its own operation and handler: [`Idempotency::function`].
+//! Other work of the function has its own operation and handler:
+//!
+//! ```
+//! # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation, source::{EventBridge, Sqs}};
+//! # async fn place_order(order: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # async fn send_mail(mail: serde_json::Value, call: Call) -> Result<(), std::io::Error> { Ok(()) }
+//! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
+//! # let idempotency = Idempotency::new(MemoryStore::new());
+//! let place = Operation::new("place-order").key("orderId");
+//! let mail = Operation::new("send-mail").key("[orderId, template]");
+//! let function = idempotency
+//!     .function()
+//!     .on(Sqs::new().queue("orders"), &place, place_order)
+//!     .on(EventBridge::new().detail_type("MailRequested"), &mail, send_mail)
+//!     .build()?;
+//! # Ok(())
+//! # }
+//! ```
 //!
 //! # Errors
 //!
@@ -271,6 +292,10 @@
 //! }
 //! ```
 //!
+//! | no key | caller not known | first request is being processed | key used with another request |
+//! |---|---|---|---|
+//! | 400 | 403 | 409 | 422 |
+//!
 //! The same layer goes around one axum route: `Router::new().route("/charges", post(charge).layer(charges))`. Keys belong
 //! to a caller; [HTTP](guide::sources::http) says how callers are told apart.
 //!
@@ -306,20 +331,25 @@
 //! # }
 //! ```
 //!
+//! In PostgreSQL, the handler gives statements: `call.execute(PostgresStatement::new("UPDATE ..").bind(item))?`
+//! ([`CallExt::execute`]).
+//!
 //! # PostgreSQL and Redis
 //!
-//! have features of their own, and no AWS SDK:
+//! have features of their own (`"postgres"`, `"redis"`), and no AWS SDK:
 //!
 //! ```toml
-//! lambda-idempotency = { version = "0.1", default-features = false, features = ["postgres"] } # or "redis"
+//! lambda-idempotency = { git = "https://github.com/lambda-idempotency/lambda-idempotency", default-features = false, features = ["postgres"] }
 //! ```
 //!
-//! The environment names the server; a function loads the password of each connection:
+//! The environment names the server; a function loads the password of each connection. For a server without one it is
+//! [`Idempotency::from_env`]`().await?`.
 //!
 //! ```no_run
 //! # use lambda_idempotency::Idempotency;
+//! # async fn secret(name: &str) -> Result<String, std::io::Error> { Ok(String::new()) }
 //! async fn password() -> Result<String, std::io::Error> {
-//!     Ok(String::new()) // from AWS Secrets Manager
+//!     secret("orders/idempotency").await // from AWS Secrets Manager
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -330,8 +360,19 @@
 //! # }
 //! ```
 //!
-//! The table in PostgreSQL is made when you deploy: [`PostgresStore::migrate`]. [Stores](guide::stores) compares what each
-//! can promise.
+//! The table in PostgreSQL is made when you deploy, by a program with the rights of its owner:
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! use lambda_idempotency::{PostgresStore, clock::{Clock as _, SystemClock}};
+//! # async fn migrate() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = PostgresStore::builder("postgres://owner@db.example.com/orders").build()?;
+//! store.migrate(SystemClock.now().plus(Duration::from_secs(60))).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [Stores](guide::stores) compares what each can promise.
 //!
 //! # Table of contents
 //!
