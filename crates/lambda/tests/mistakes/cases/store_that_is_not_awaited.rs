@@ -6,5 +6,3 @@ async fn function() {
     let _ = Idempotency::new(DynamoDbStore::from_env());
     let _ = Idempotency::new(DynamoDbStore::from_env().await);
 }
-
-fn main() {}
