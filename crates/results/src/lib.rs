@@ -57,7 +57,7 @@
 //! let idempotency = Idempotency::new(store);
 //! let render = async |_| Ok::<_, Failure>("page ".repeat(50_000));
 //! let context = RunContext::without_deadline();
-//! idempotency.run(&Operation::new("render"), "report-17", context, render).await?;
+//! idempotency.run(&Operation::new("render"), "report-17", &context, render).await?;
 //! assert_eq!(elsewhere.len(), 1);
 //! # Ok(())
 //! # }
