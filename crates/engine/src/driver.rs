@@ -22,6 +22,7 @@ use lambda_idempotency_core::{
 
 use crate::{
     delivery::Batch,
+    handler::time_of_polled_handler,
     machine::{Action, CallId, Input, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
     parts::EngineParts,
@@ -69,11 +70,14 @@ pub(crate) struct Driver<'a> {
 
 impl<'a> Driver<'a> {
     pub(crate) fn new(parts: &'a EngineParts, batch: Batch<'a>, is_redelivered: bool) -> Self {
+        let now = parts.clock.now();
         let setting = Setting {
             operation: batch.operation,
             application: parts.application.clone(),
             policy: batch.policy,
             deadline: batch.invocation_deadline,
+            work_end: time_of_polled_handler().map(|left| now.plus(left)),
+            time_after: batch.time_after,
             is_redelivered,
         };
         let records = batch.deliveries.len();
@@ -88,7 +92,6 @@ impl<'a> Driver<'a> {
                 .keeping(batch.policy);
         let asks: Vec<_> =
             batch.deliveries.into_iter().map(|delivery| surroundings.take_in(delivery)).collect();
-        let now = parts.clock.now();
         let machine = Machine::new(setting, asks.into_iter(), now, &mut surroundings);
         Self {
             parts,

@@ -3,13 +3,18 @@
 //! Between being started and its first poll a handler waits for those before it, and maybe for a
 //! process that was stopped and continued. So the clock is asked again at the very moment when it
 //! would begin: one whose lease is over by then is not called at all.
+//!
+//! A handler may run a batch itself. That has to end before the handler is stopped: otherwise its handlers would be dropped
+//! with this one, which counts as the death of their process.
 
 use std::{
+    cell::RefCell,
     fmt,
     panic::{AssertUnwindSafe, catch_unwind},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use lambda_idempotency_core::{
@@ -29,6 +34,29 @@ use crate::{
     delivery::{Job, Returned},
     machine::{Collected, HandlerEnd},
 };
+
+/// When a handler is stopped, by the clock of its engine.
+struct Stop {
+    at: Timestamp,
+    clock: Arc<dyn Clock>,
+}
+
+thread_local! {
+    /// The stop of the handler that this thread polls, the innermost one.
+    static POLLED: RefCell<Option<Stop>> = const { RefCell::new(None) };
+}
+
+/// How much time the handler has that this thread polls, if there is one.
+pub(crate) fn time_of_polled_handler() -> Option<Duration> {
+    let left = |stop: &Stop| stop.at.since(stop.clock.now());
+    POLLED.try_with(|polled| polled.borrow().as_ref().map(left)).ok().flatten()
+}
+
+/// Notes the stop of the handler that is polled from now on; returns the one before.
+fn note(stop: Option<Stop>) -> Option<Stop> {
+    // Fails only while the thread is ending.
+    POLLED.try_with(|polled| polled.replace(stop)).ok().flatten()
+}
 
 /// Until when a handler may begin.
 pub(crate) struct Latest {
@@ -66,6 +94,8 @@ pub(crate) struct HandlerCall<'a> {
     /// From then on.
     running: Contained<BoxFuture<'a, Result<Returned, Failure>>>,
     begun: Option<Timestamp>,
+    /// When it is stopped; `None` while it is polled.
+    stop: Option<Stop>,
     /// The end of its lease, once that was renewed.
     renewed: Timestamp,
     /// From the first poll on.
@@ -80,6 +110,7 @@ impl<'a> HandlerCall<'a> {
     pub(crate) fn new(due: Due<'a>) -> Self {
         let renewed = Timestamp::from_millis(0);
         Self {
+            stop: Some(Stop { at: due.latest.stop, clock: Arc::clone(&due.clock) }),
             effects: due.call.collector().cloned(),
             shared: due.call.shared().clone(),
             due: Contained::new(due),
@@ -106,7 +137,7 @@ impl<'a> HandlerCall<'a> {
     }
 
     fn advance(&mut self, context: &mut Context<'_>) -> Poll<HandlerEnd> {
-        let Self { due, running, begun, renewed, span, effects, shared } = self;
+        let Self { due, running, begun, renewed, span, effects, shared, .. } = self;
         let mut entered = None;
         if let Some(Due { operation, job, call, latest, clock, has_opentelemetry_fields }) =
             due.take()
@@ -154,7 +185,10 @@ impl Future for HandlerCall<'_> {
     type Output = HandlerEnd;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<HandlerEnd> {
-        catch_unwind(AssertUnwindSafe(|| self.advance(context))).unwrap_or_else(|thrown| {
+        let outer = note(self.stop.take());
+        let polled = catch_unwind(AssertUnwindSafe(|| self.advance(context)));
+        self.stop = note(outer);
+        polled.unwrap_or_else(|thrown| {
             let failure = Failure::panicked(&*thrown);
             discard(thrown);
             caught(|| mark_failed(&self.span, failure.error_type()));

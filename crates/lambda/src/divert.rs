@@ -22,37 +22,24 @@ use lambda_idempotency_engine::{batch::Engine, call::RecordId};
 use crate::{
     find_key::{Extraction, Inspected},
     route::Route,
-    source::{DivertReason, DivertedRecord, Record, Sink},
+    source::{DivertReason, DivertedRecord, Record, Settings, Sink},
 };
 
 /// How many sinks run at a time: each may open a connection.
 const AT_ONCE: usize = 16;
 /// Sinks are stopped this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
-/// Handlers and the store leave this time to sinks and the answer, or 20 % of the time if that is less.
-const RESERVED: Duration = Duration::from_secs(2);
+/// Handlers that may be followed by a sink leave this time to it, or 20 % of the time if that is less. Only handlers do: a
+/// process holds its leases until Lambda has stopped it, and a completion that is written late is still written.
+const TIME_FOR_SINKS: Duration = Duration::from_secs(2);
 /// A call has at least this long, if there is as much: a share of many would stop each sink before it can answer.
 const LEAST_SHARE: Duration = Duration::from_secs(1);
 /// The longest sleep: the wall clock may be put right meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
-/// When handlers have ended and their outcomes are recorded, in an invocation that has `begun` and ends then: earlier where
-/// a sink may have to be called, also if the deadline is unknown.
-pub(crate) fn end_of_work(
-    route: &Route,
-    begun: Timestamp,
-    deadline: Option<Timestamp>,
-) -> Option<Timestamp> {
-    if !route.settings.has_sink() {
-        return deadline;
-    }
-    let end = end_of_invocation(route, begun, deadline);
-    Some(end.minus(RESERVED.min(end.since(begun) / 5)))
-}
-
-/// The deadline, or the end of the time that an invocation has without a known one.
-fn end_of_invocation(route: &Route, begun: Timestamp, deadline: Option<Timestamp>) -> Timestamp {
-    deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout))
+/// How much time handlers leave for sinks.
+pub(crate) fn time_for_sinks(settings: &Settings) -> Duration {
+    if settings.has_sink() { TIME_FOR_SINKS } else { Duration::ZERO }
 }
 
 /// The call of a sink, for a record and its copies.
@@ -92,7 +79,7 @@ impl<'a> Sinks<'a> {
         begun: Timestamp,
         deadline: Option<Timestamp>,
     ) -> Self {
-        let end = end_of_invocation(route, begun, deadline);
+        let end = deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
         let until = end.minus(REPLY_MARGIN.min(end.since(begun) / 20));
         Self { engine, route, extraction, until }
     }

@@ -23,7 +23,7 @@ use tower_service::Service;
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
-    divert::{Sinks, end_of_work},
+    divert::{Sinks, time_for_sinks},
     error::InvocationError,
     find_key::Extraction,
     rejection::Rejection,
@@ -178,9 +178,9 @@ impl Inner {
             let delivered = invoked.delivers(record, is_cause).kept(kept);
             route.delivery(record, delivered, &extraction)
         });
-        let end_of_work = end_of_work(route, begun, invoked.deadline());
         let batch = Batch::for_operation(&route.prepared.name, &route.policy, &route.prepared.pace)
-            .within(Some(&context.request_id), end_of_work)
+            .within(Some(&context.request_id), invoked.deadline())
+            .leaving(time_for_sinks(&route.settings))
             .with(deliveries.collect());
         let outcomes = self.engine.run(batch).await;
         let hooks = async {
@@ -232,9 +232,9 @@ impl Inner {
             });
             let Some((record, delivery)) = delivery else { continue };
             let begun = self.engine.clock().now();
-            let end_of_work = end_of_work(route, begun, invoked.deadline());
             let batch = Batch::for_operation(&route.prepared.name, &policy, &route.prepared.pace)
-                .within(request_id, end_of_work)
+                .within(request_id, invoked.deadline())
+                .leaving(time_for_sinks(&route.settings))
                 .with(vec![delivery.in_group(None)]);
             let outcomes = self.engine.run(batch).await;
             let sinks = Sinks::new(&self.engine, route, &extraction, begun, invoked.deadline());

@@ -54,14 +54,10 @@ async fn deliver(
             },
         }
     });
-    let batch = Batch {
-        operation: "op",
-        deliveries: deliveries.collect(),
-        policy: &Policy::default(),
-        request_id: None,
-        invocation_deadline: Some(SystemClock.now().plus(timeout)),
-        pace: &Pace::default(),
-    };
+    let (policy, pace) = (Policy::default(), Pace::default());
+    let batch = Batch::for_operation("op", &policy, &pace)
+        .within(None, Some(SystemClock.now().plus(timeout)))
+        .with(deliveries.collect());
     // Without a cache, as in a new process.
     Engine::new(store.clone()).with_cache(Cache::off()).run(batch).await
 }

@@ -8,6 +8,8 @@ use lambda_idempotency_core::clock::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct TimeBudget {
     begun: Timestamp,
+    /// When running handlers are stopped.
+    stop: Timestamp,
     end: Timestamp,
 }
 
@@ -25,7 +27,7 @@ pub(super) enum Reserve {
 }
 
 /// Handlers are stopped this long before the invocation deadline, or after 90 % of the time if that is
-/// later.
+/// later. If more is to be left after them, they are stopped so long before it, or after 80 % of the time.
 const STOP_MARGIN: Duration = Duration::from_millis(750);
 /// Settling stops this long before the invocation deadline, or after 95 % of the time if that is later.
 const REPLY_MARGIN: Duration = Duration::from_millis(250);
@@ -42,13 +44,16 @@ const COMMIT_MARGIN: Duration = Duration::from_secs(1);
 const SETTLE_PATIENCE: Duration = Duration::from_mins(2);
 
 impl TimeBudget {
-    pub(super) const fn new(begun: Timestamp, end: Timestamp) -> Self {
-        Self { begun, end }
+    /// The time of an invocation whose handlers leave `time_after` for work after its records.
+    pub(super) fn new(begun: Timestamp, end: Timestamp, time_after: Duration) -> Self {
+        let total = end.since(begun);
+        let margin = STOP_MARGIN.min(total / 10).max(time_after.min(total / 5));
+        Self { begun, stop: end.minus(margin), end }
     }
 
     /// When running handlers are stopped.
-    pub(super) fn stop(&self) -> Timestamp {
-        self.end.minus(STOP_MARGIN.min(self.total() / 10))
+    pub(super) const fn stop(&self) -> Timestamp {
+        self.stop
     }
 
     /// When the answer must be given, settled or not.
@@ -121,17 +126,32 @@ mod tests {
         Timestamp::from_millis(ms)
     }
 
+    /// The time of an invocation of so many milliseconds.
+    fn of(total: u64) -> TimeBudget {
+        TimeBudget::new(at(0), at(total), Duration::ZERO)
+    }
+
     #[test]
     fn margins_shrink_with_short_timeouts() {
-        let long = TimeBudget::new(at(0), at(60_000));
+        let long = of(60_000);
         assert_eq!((long.stop(), long.reply()), (at(59_250), at(59_750)));
-        let short = TimeBudget::new(at(0), at(1_000));
+        let short = of(1_000);
         assert_eq!((short.stop(), short.reply()), (at(900), at(950)));
     }
 
     #[test]
+    fn only_handlers_leave_time_for_work_after_them() {
+        for (total, time_after, stop) in
+            [(60_000, 2_000, 58_000), (60_000, 500, 59_250), (3_000, 2_000, 2_400)]
+        {
+            let budget = TimeBudget::new(at(0), at(total), Duration::from_millis(time_after));
+            assert_eq!((budget.stop(), budget.reply()), (at(stop), of(total).reply()));
+        }
+    }
+
+    #[test]
     fn a_commit_is_given_up_a_second_before_settling_ends_or_after_three_fourths_of_the_time() {
-        let budget = TimeBudget::new(at(0), at(60_000));
+        let budget = of(60_000);
         assert_eq!(budget.commit_deadline(at(0)), at(58_750));
         assert_eq!(budget.commit_deadline(at(59_350)), at(59_650));
     }
@@ -139,21 +159,21 @@ mod tests {
     #[test]
     fn a_learned_pace_cannot_refuse_everything() {
         let pace = Duration::from_secs(500);
-        let budget = TimeBudget::new(at(0), at(60_000));
+        let budget = of(60_000);
         assert!(budget.allows(Reserve::Pace, at(1_000), pace), "capped at half of the time");
         assert!(!budget.allows(Reserve::Pace, at(30_000), pace));
     }
 
     #[test]
     fn a_handler_starts_while_the_learned_time_is_left() {
-        let budget = TimeBudget::new(at(0), at(60_000));
+        let budget = of(60_000);
         let allows = |ms| budget.allows(Reserve::Pace, at(ms), Duration::from_secs(1));
         assert_eq!([allows(58_249), allows(58_250)], [true, false]);
     }
 
     #[test]
     fn after_a_wait_the_learned_time_has_to_be_left_and_a_tenth_in_any_case() {
-        let budget = TimeBudget::new(at(0), at(10_000));
+        let budget = of(10_000);
         for (pace, last) in [(0, 8_249), (100, 8_249), (2_000, 7_249)] {
             let allows = |ms| budget.allows(Reserve::Tenth, at(ms), Duration::from_millis(pace));
             assert_eq!([allows(last), allows(last + 1)], [true, false], "{pace} ms");
@@ -162,7 +182,7 @@ mod tests {
 
     #[test]
     fn settling_gives_up_after_two_minutes_or_when_the_answer_is_due() {
-        let budget = TimeBudget::new(at(0), at(900_000));
+        let budget = of(900_000);
         assert_eq!(budget.settle_deadline(at(0)), at(120_000));
         assert_eq!(budget.settle_deadline(at(800_000)), at(899_750));
     }
@@ -171,10 +191,10 @@ mod tests {
     fn a_record_has_5_s_at_most_to_claim_and_a_call_until_no_handler_could_start() {
         let pace = Duration::from_secs(1);
         for (total, record, call) in [(9_000, 4_125, 7_250), (60_000, 5_000, 53_250)] {
-            let budget = TimeBudget::new(at(0), at(total));
+            let budget = of(total);
             assert_eq!(budget.claim_deadline(at(0)), at(record));
             assert_eq!(budget.last_claim(at(0), pace), at(call));
         }
-        assert_eq!(TimeBudget::new(at(0), at(900_000)).last_claim(at(0), pace), at(120_000));
+        assert_eq!(of(900_000).last_claim(at(0), pace), at(120_000));
     }
 }

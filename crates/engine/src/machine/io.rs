@@ -35,6 +35,10 @@ pub struct Setting<'a> {
     pub policy: &'a Policy,
     /// When the invocation ends. `None` if that is not known: then it ends after the policy's fallback timeout.
     pub deadline: Option<Timestamp>,
+    /// When the work has to be done, if that is before the deadline: then the handler is stopped that waits for it.
+    pub work_end: Option<Timestamp>,
+    /// How much time handlers leave for work after the batch, a fifth at most.
+    pub time_after: Duration,
     /// Whether records that are returned are delivered again. If not, claiming goes on for as long as a handler could start.
     pub is_redelivered: bool,
 }
@@ -50,7 +54,7 @@ impl Setting<'_> {
 impl std::hash::Hash for Setting<'_> {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         // It is the same in all states of a machine.
-        self.deadline.hash(state);
+        (self.deadline, self.work_end, self.time_after).hash(state);
     }
 }
 

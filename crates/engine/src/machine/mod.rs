@@ -140,7 +140,9 @@ impl<'a> Machine<'a> {
             order.find_copies(|at| records.get(at).map(|entry| entry.given().same()));
         }
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
-        let budget = TimeBudget::new(now, end);
+        // The worker may go on until `end`, although nobody waits for its work any more.
+        let work_end = setting.work_end.map_or(end, |work_end| end.min(work_end));
+        let budget = TimeBudget::new(now, work_end, setting.time_after);
         // A batch of one, as each call of `run` is, has few at a time.
         let actions = VecDeque::with_capacity(records.all().len().clamp(2, 16));
         let mut machine = Self {

@@ -299,7 +299,7 @@ mod tests {
 
     /// In an invocation of 30 s, for two handlers at once.
     fn starts() -> Starts {
-        Starts::new(TimeBudget::new(START, after(30_000)), 2, 0)
+        Starts::new(TimeBudget::new(START, after(30_000), Duration::ZERO), 2, 0)
     }
 
     fn to_look(starts: &mut Starts, at: usize) {

@@ -98,6 +98,8 @@ fn with_view<T>(stage: Stage, then: impl FnOnce(&RecordView<'_, '_>) -> T) -> T 
         application: None,
         policy: &policy,
         deadline: None,
+        work_end: None,
+        time_after: Duration::ZERO,
         is_redelivered: true,
     };
     let mut record = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
@@ -108,7 +110,7 @@ fn with_view<T>(stage: Stage, then: impl FnOnce(&RecordView<'_, '_>) -> T) -> T 
         record: &record,
         now: START,
         setting: &setting,
-        budget: TimeBudget::new(START, after(60_000)),
+        budget: TimeBudget::new(START, after(60_000), Duration::ZERO),
         terms: Terms::new(&policy, after(60_000)),
         is_closed: false,
         has_turn: false,

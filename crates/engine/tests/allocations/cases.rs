@@ -55,16 +55,8 @@ impl Case {
 fn deliver(engine: &Engine, records: usize, key: fn(usize) -> usize) -> usize {
     let deliveries = (0..records).map(|n| delivery(n, key(n))).collect();
     let (policy, pace) = (Policy::default(), Pace::default());
-    let (policy, pace) = (&policy, &pace);
     let region = Region::new(ALLOCATOR);
-    let batch = Batch {
-        operation: "op",
-        deliveries,
-        policy,
-        request_id: None,
-        invocation_deadline: None,
-        pace,
-    };
+    let batch = Batch::for_operation("op", &policy, &pace).with(deliveries);
     let outcomes = engine.run(batch).now_or_never();
     let counted = region.change();
     assert!(outcomes.is_some_and(|all| all.iter().all(|outcome| outcome.is_acknowledged())));

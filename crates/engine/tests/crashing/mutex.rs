@@ -177,6 +177,7 @@ impl World {
                 policy: &policy,
                 request_id: None,
                 invocation_deadline: Some(self.clock.now().plus(TIMEOUT)),
+                time_after: Duration::ZERO,
                 pace: &Pace::default(),
             })
             .await;

@@ -79,14 +79,10 @@ impl Worker<'_> {
         let handlers = Handlers { worker: self, calls: AtomicUsize::new(0) };
         let pace = Pace::default();
         let deliveries = batch.iter().map(|message| handlers.delivery(message)).collect();
-        let running = engine.run(Batch {
-            operation: "op",
-            deliveries,
-            policy: self.policy,
-            request_id: None,
-            invocation_deadline: Some(invocation_deadline),
-            pace: &pace,
-        });
+        let work = Batch::for_operation("op", self.policy, &pace)
+            .within(None, Some(invocation_deadline))
+            .with(deliveries);
+        let running = engine.run(work);
         let outcomes = match self.stop {
             Stop::Dropped(polls, fate) => {
                 self.store.delayed_writes(fate);

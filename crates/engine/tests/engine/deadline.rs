@@ -18,14 +18,31 @@ const HOUR: Duration = Duration::from_hours(1);
 
 #[tokio::test]
 async fn a_handler_that_runs_at_its_deadline_is_dropped_and_keeps_its_lease() {
-    let world = World::new();
-    let outcomes = world.deliver(vec![slow("a", 60 * SECOND), ok("b")]).await;
-    assert_eq!(outcomes, ["timed_out", "executed"]);
-    assert!(world.clock.now() < START.plus(30 * SECOND), "time is left for the response");
-    let record = world.stored("a").await.unwrap();
-    assert_eq!(record.status, Status::InProgress);
-    assert_eq!(record.lease_until, Some(START.plus(31 * SECOND)), "its effect may still happen");
-    world.ledger.assert_never("a");
+    for (time_after, end) in [(0, 30), (2, 29)] {
+        let world = World { time_after: time_after * SECOND, ..World::new() };
+        let outcomes = world.deliver(vec![slow("a", 60 * SECOND), ok("b")]).await;
+        assert_eq!(outcomes, ["timed_out", "executed"]);
+        assert!(world.clock.now() < START.plus(end * SECOND), "time is left for the response");
+        let record = world.stored("a").await.unwrap();
+        assert_eq!(record.status, Status::InProgress);
+        let lease_until = Some(START.plus(31 * SECOND));
+        assert_eq!(record.lease_until, lease_until, "its effect may still happen");
+        world.ledger.assert_never("a");
+    }
+}
+
+/// Whatever follows after the batch: the work is done, and there is time to say so.
+#[tokio::test]
+async fn a_handler_that_keeps_its_thread_beyond_its_deadline_is_completed() {
+    for (time_after, blocks) in [(0, 29_400), (2, 27_900), (2, 28_500), (2, 29_700)] {
+        let world = World { time_after: time_after * SECOND, ..World::new() };
+        let blocking = rec("a", move |world: World, _| async move {
+            world.clock.advance(Duration::from_millis(blocks));
+            Ok(())
+        });
+        assert_eq!(world.deliver(vec![blocking]).await, ["executed"], "{blocks}");
+        assert_eq!(world.stored("a").await.unwrap().status, Status::Completed, "{blocks}");
+    }
 }
 
 #[tokio::test]

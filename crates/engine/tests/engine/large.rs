@@ -78,15 +78,7 @@ async fn run(shape: &Shape, records: usize) {
     let engine = engine.with_clock(clock.clone());
     let (mut policy, pace) = (Policy::default(), Pace::default());
     policy.on_conflict = OnConflict::Wait { up_to: Duration::MAX };
-    let deliveries: Vec<_> = deliveries.collect();
-    let batch = Batch {
-        operation: "op",
-        deliveries,
-        policy: &policy,
-        request_id: None,
-        invocation_deadline: None,
-        pace: &pace,
-    };
+    let batch = Batch::for_operation("op", &policy, &pace).with(deliveries.collect());
     assert_eq!(clock.drive(engine.run(batch)).await.len(), records);
 }
 

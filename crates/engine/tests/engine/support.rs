@@ -45,6 +45,8 @@ pub(crate) struct World {
     pub(crate) runs_once: bool,
     /// The time from the start of an invocation to its deadline; `None` if the deadline is not known.
     pub(crate) timeout: Option<Duration>,
+    /// How much time handlers leave for work after a batch.
+    pub(crate) time_after: Duration,
     /// The handler durations that the process has observed.
     pub(crate) pace: Arc<Pace>,
     /// Which calls of the store broke a rule for their deadlines: checked after each invocation.
@@ -217,6 +219,7 @@ impl World {
             policy: Policy::default(),
             runs_once: false,
             timeout: Some(Duration::from_secs(30)),
+            time_after: Duration::ZERO,
             pace: Arc::default(),
             deadlines: Deadlines::default(),
             tolerates: &[],
@@ -257,16 +260,11 @@ impl World {
     pub(crate) async fn invoke_by(&self, engine: &Engine, records: Vec<Rec>) -> Vec<Outcome> {
         let deliveries = records.into_iter().map(|record| self.delivery(record)).collect();
         let invocation_deadline = self.timeout.map(|timeout| self.clock.now().plus(timeout));
-        let policy = &self.policy;
         self.deadlines.allow_until(invocation_deadline.unwrap_or(Timestamp::from_millis(u64::MAX)));
-        let batch = Batch {
-            operation: "op",
-            deliveries,
-            policy,
-            request_id: None,
-            invocation_deadline,
-            pace: &self.pace,
-        };
+        let batch = Batch::for_operation("op", &self.policy, &self.pace)
+            .within(None, invocation_deadline)
+            .leaving(self.time_after)
+            .with(deliveries);
         let outcomes = match self.runs_once {
             true => engine.run_once(batch).await,
             false => engine.run(batch).await,

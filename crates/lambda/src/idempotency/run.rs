@@ -84,6 +84,10 @@ impl Idempotency {
     /// # }
     /// ```
     ///
+    /// The payload is serialized, and the operation's name is taken, when `run` is called: the future does not borrow them. The
+    /// store is asked when it is polled. Inside a handler, or inside the function of another call, a call ends before that one is
+    /// stopped.
+    ///
     /// Each call of `run` costs requests of its own. For many payloads at a time, [`run_many`](Self::run_many) costs fewer.
     ///
     /// The key is claimed for as long as the function could still start before the deadline of the context, for two minutes at

@@ -71,8 +71,8 @@
 //! record again: when the batch is delivered again, or when the worker dies before the response. So let a queue, a bucket or
 //! a table recognise the id. Copies in one event are given to it once.
 //!
-//! Sinks are called after the handlers of the invocation, 16 at a time; two seconds before its deadline, or a fifth of the time,
-//! are reserved for them and the answer. The records behind such a record in its order group do not wait for the sink. A sink
+//! Sinks are called after the handlers of the invocation, 16 at a time. Where a source has a sink, its handlers are stopped two
+//! seconds before the invocation deadline, or after 80 % of the time if that is later. The records behind such a record in its order group do not wait for the sink. A sink
 //! that returns an error, panics or takes too long has not taken the record, which returns to its source.
 //!
 //! A record that runs without a claim (because it has no key or the store was unavailable, and a policy is to run it

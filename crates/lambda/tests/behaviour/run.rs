@@ -1,19 +1,24 @@
 //! `run`: any function, executed once per key.
 
 use std::{
+    num::NonZeroUsize,
     sync::atomic::{AtomicU32, Ordering},
     time::Duration,
 };
 
 use lambda_idempotency::{
-    Call, Failure, Idempotency, Mode, Operation, Run, RunContext, RunError, clock::Timestamp,
-    error::Rejection, policy::OnConflict, store::StoreErrorKind,
+    Call, CallExt as _, Failure, Idempotency, Mode, Operation, Run, RunContext, RunError,
+    clock::Timestamp,
+    error::Rejection,
+    policy::OnConflict,
+    source::{DivertedRecord, Sqs},
+    store::StoreErrorKind,
 };
-use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_core::{browse::Browse as _, clock::Clock as _};
 use lambda_idempotency_testkit::{crashing::drop_after, faults::Fault};
 use serde_json::{Value, json};
 
-use crate::support::{World, place};
+use crate::support::{Noted, World, batch, order, place};
 
 async fn run(
     world: &World,
@@ -138,6 +143,41 @@ async fn a_function_is_stopped_at_the_deadline() {
     let past = Timestamp::from_secs(1);
     let late = idempotency.run(&operation, &payload, &past, |_| async { Ok::<_, Failure>(1) });
     assert!(world.clock.drive(late).await.is_err());
+}
+
+/// If they were stopped together, the stop of the inner one could not be recorded, and its next attempt would take it for the
+/// death of the process.
+#[tokio::test]
+async fn a_call_inside_a_handler_ends_before_the_handler_and_holds_its_key_as_long() {
+    for has_sink in [false, true] {
+        let (world, seen) = (World::new(), Noted::new());
+        let (inner, noted) = (world.clone(), seen.clone());
+        let handler = async move |payload: Value, call: Call| {
+            let (idempotency, context) = (inner.idempotency(), call.context().unwrap().clone());
+            let sleeps = async |_: Call| {
+                noted.add(());
+                inner.clock.sleep(Duration::from_hours(1)).await;
+                Ok::<_, Failure>(1)
+            };
+            let charge = Operation::new("charge").key("id").max_lost_attempts(1);
+            let run = idempotency.run(&charge, &payload, &context, sleeps).await;
+            assert!(matches!(run, Err(RunError::OutOfTime)), "{run:?}");
+            Err::<(), _>(Failure::from(run.unwrap_err()))
+        };
+        let sink = async |_: DivertedRecord| Ok::<_, Failure>(());
+        let source = if has_sink { Sqs::new().divert(sink) } else { Sqs::new() };
+        let function = world.with_handler(source, &place(), handler);
+        for _ in 0..3 {
+            let grace = world.clock.now().plus(Duration::from_secs(31));
+            let event = batch([order("m-1", "a", "")]);
+            assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+            let page = world.store.page(None, NonZeroUsize::MAX, grace).await.unwrap();
+            let mut left = page.items.into_iter().map(|(_, left)| left.unwrap());
+            assert!(left.any(|left| left.lease_until == Some(grace)));
+            world.clock.advance(Duration::from_mins(1));
+        }
+        assert_eq!(seen.take().len(), 3, "has a sink: {has_sink}");
+    }
 }
 
 #[tokio::test]

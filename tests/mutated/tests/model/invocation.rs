@@ -48,6 +48,8 @@ pub(crate) fn begin(setup: &Setup, world: &mut World, process: usize, records: V
         application: setup.applications.then(|| PAYLOADS[process].into()),
         policy: setup.policy,
         deadline,
+        work_end: None,
+        time_after: Duration::ZERO,
         is_redelivered: true,
     };
     let asks: Vec<_> = records.iter().map(|record| ask(setup, world, *record)).collect();

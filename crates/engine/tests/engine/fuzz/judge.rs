@@ -140,14 +140,13 @@ impl World {
         let blocked = *self.blocked.lock().unwrap();
         let invocation_deadline =
             self.scenario.timeout.map(|ms| begun.plus(Duration::from_millis(ms)));
-        let batch = Batch {
-            operation: "op",
-            deliveries,
-            policy: &self.scenario.policy,
-            request_id: None,
-            invocation_deadline,
-            pace: &self.pace,
-        };
+        // Somebody takes care of some records after the batch, and needs time for that.
+        let is_followed = all.iter().any(|plan| plan.lets_pass);
+        let time_after = Duration::from_secs(if is_followed { 2 } else { 0 });
+        let batch = Batch::for_operation("op", &self.scenario.policy, &self.pace)
+            .within(None, invocation_deadline)
+            .leaving(time_after)
+            .with(deliveries);
         let running = Spurious {
             inner: Box::pin(engine.run(batch)),
             asked: Arc::clone(&self.asked),
