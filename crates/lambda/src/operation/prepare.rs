@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use lambda_idempotency_core::policy::{Lease, Mode, OnOutage, Policy};
+use lambda_idempotency_core::policy::{Lease, Mode, OnConflict, OnOutage, Policy};
 use lambda_idempotency_engine::batch::{Engine, Pace};
 use lambda_idempotency_keys::{
     Expression, View,
@@ -147,6 +147,7 @@ impl Operation {
         let (policy, default) = (&self.policy, Policy::default());
         let set = [
             ("lease", policy.lease != default.lease),
+            ("on_conflict", matches!(self.on_conflict, Some(OnConflict::Wait { .. }))),
             ("max_failed_attempts", policy.max_failed_attempts.is_some()),
             ("max_lost_attempts", policy.max_lost_attempts.is_some()),
             ("recoverable", source.recoverable.is_some()),

@@ -242,6 +242,7 @@ fn settings_without_effect_in_a_mode_are_refused() {
     let length = Duration::from_secs(9);
     for (operation, said) in [
         (optimistic().lease(Lease::Renewed { length }), "`.lease(..)`"),
+        (optimistic().on_conflict(OnConflict::Wait { up_to: length }), "`.on_conflict(..)`"),
         (optimistic().max_failed_attempts(3), "`.max_failed_attempts(..)`"),
         (optimistic().max_lost_attempts(3), "`.max_lost_attempts(..)`"),
         (optimistic().retention(Duration::from_mins(14)), "less than 15 minutes"),
