@@ -6,6 +6,7 @@
 
 use std::{
     collections::{HashMap, HashSet, hash_map},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     time::Duration,
 };
 
@@ -17,10 +18,14 @@ use lambda_idempotency_core::{
     outcome::Outcome,
     record::Fingerprint,
 };
-use lambda_idempotency_engine::{batch::Engine, call::RecordId};
+use lambda_idempotency_engine::{
+    batch::{Delivery, Engine, Work},
+    call::RecordId,
+};
+use lambda_idempotency_keys::Key;
 
 use crate::{
-    find_key::{Extraction, Inspected},
+    find_key::Extraction,
     route::Route,
     source::{DivertReason, DivertedRecord, Record, Settings, Sink},
 };
@@ -40,6 +45,22 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// How much time handlers leave for sinks.
 pub(crate) fn time_for_sinks(settings: &Settings) -> Duration {
     if settings.has_sink() { TIME_FOR_SINKS } else { Duration::ZERO }
+}
+
+/// The key under which a record is processed, with its fingerprint. `None` if it has none.
+pub(crate) type ClaimedKey = Option<(Key, Option<Fingerprint>)>;
+
+/// The keys under which these records are processed, if a sink may have to know them: a user's function that made one may
+/// make another if it is called again.
+pub(crate) fn claimed_keys(settings: &Settings, deliveries: &[Delivery<'_>]) -> Vec<ClaimedKey> {
+    if !settings.has_sink() {
+        return Vec::new();
+    }
+    let keys = deliveries.iter().map(|delivery| match &delivery.work {
+        Work::Keyed { key, fingerprint, .. } => Some((key.clone(), fingerprint.clone())),
+        Work::Unprotected { .. } | Work::Reject(_) => None,
+    });
+    keys.collect()
 }
 
 /// The call of a sink, for a record and its copies.
@@ -67,34 +88,54 @@ pub(crate) struct Sinks<'a> {
     engine: &'a Engine,
     route: &'a Route,
     extraction: &'a Extraction<'a>,
+    keys: Vec<ClaimedKey>,
     until: Timestamp,
 }
 
 impl<'a> Sinks<'a> {
-    /// The sinks of a route in an invocation that has `begun` and ends then.
+    /// The sinks of a route, for records with these keys, in an invocation that has `begun` and ends then.
     pub(crate) fn new(
         engine: &'a Engine,
         route: &'a Route,
         extraction: &'a Extraction<'a>,
-        begun: Timestamp,
-        deadline: Option<Timestamp>,
+        keys: Vec<ClaimedKey>,
+        (begun, deadline): (Timestamp, Option<Timestamp>),
     ) -> Self {
         let end = deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
         let until = end.minus(REPLY_MARGIN.min(end.since(begun) / 20));
-        Self { engine, route, extraction, until }
+        Self { engine, route, extraction, keys, until }
+    }
+
+    /// Leaves most of the time to records that come after this one: it has a tenth of what is left, and at least a second.
+    pub(crate) fn before_others(mut self) -> Self {
+        let now = self.engine.clock().now();
+        let left = self.until.since(now);
+        self.until = now.plus((left / 10).max(LEAST_SHARE).min(left));
+        self
     }
 
     /// Gives the records that will never be processed to their sinks; returns those that were taken.
     ///
-    /// Where there are more than run at a time, each has its share of the time that is left, and at least a second: those
-    /// that hang leave time for those behind them. The first records come first, so that a stream goes on.
+    /// Where there are more than run at a time, each round of calls has its share of the time that is left, and at least a
+    /// second. So those that hang leave time for some of those behind them, though not for all. The first records of a stream
+    /// come first, because the stream goes on behind them. A queue gets each record back by itself: there the order differs at
+    /// each delivery, and none is behind the same ones for ever.
     pub(crate) async fn call(
         &self,
         records: &[Record<'_>],
         outcomes: &[Outcome],
     ) -> HashSet<usize> {
-        let calls = self.calls(records, outcomes);
+        let mut calls = self.calls(records, outcomes);
         let rounds = calls.len().div_ceil(AT_ONCE);
+        if rounds > 1 {
+            let now = self.engine.clock().now();
+            // Queues count receives, and streams do not.
+            let is_of_queue = |record: &Record<'_>| record.receives.is_some();
+            calls.sort_by_cached_key(|call| {
+                let is_shuffled = records.get(call.first).is_some_and(is_of_queue);
+                is_shuffled.then(|| shuffled(now, &call.id))
+            });
+        }
         let calls = calls.into_iter().enumerate().map(|(nth, call)| {
             let rounds_left = rounds.saturating_sub(nth / AT_ONCE);
             let calling: BoxFuture<'_, _> = Box::pin(self.call_one(call, records, rounds_left));
@@ -128,12 +169,8 @@ impl<'a> Sinks<'a> {
         let mut by_id = HashMap::new();
         for (first, (record, outcome)) in records.iter().zip(outcomes).enumerate() {
             let Some((sink, reason)) = self.route.settings.sink_for(outcome) else { continue };
-            // A bad record has no idempotency record, whether it has a key or not.
-            let keyed = match (&reason, &record.payload) {
-                (DivertReason::BadRecord(_), _) | (_, Err(_)) => None,
-                (_, Ok(payload)) => self.extraction.inspect(record.texts(payload)).ok(),
-            };
-            let id = self.id(record, keyed.as_ref());
+            let key = self.keys.get(first).and_then(Option::as_ref);
+            let id = self.id(record, key);
             let nth = match by_id.entry(id.clone()) {
                 hash_map::Entry::Occupied(nth) => *nth.get(),
                 hash_map::Entry::Vacant(nth) => *nth.insert(calls.len()),
@@ -141,7 +178,7 @@ impl<'a> Sinks<'a> {
             match calls.get_mut(nth) {
                 Some(call) => call.copies.push(first),
                 None => {
-                    let key_hash = keyed.map(|keyed| keyed.key.hash().to_owned());
+                    let key_hash = key.map(|(key, _)| key.hash().to_owned());
                     calls.push(SinkCall { sink, reason, id, key_hash, first, copies: Vec::new() });
                 }
             }
@@ -152,12 +189,12 @@ impl<'a> Sinks<'a> {
     /// The id of a record, the same at each delivery. It contains the content *and* the key with the fingerprint, or else the
     /// identity: a producer may give one id to different messages, and different messages may have one key. Without a key,
     /// an identity that AWS gave tells records apart; otherwise all of the record does, but for its volatile members.
-    fn id(&self, record: &Record<'_>, keyed: Option<&Inspected>) -> String {
+    fn id(&self, record: &Record<'_>, key: Option<&(Key, Option<Fingerprint>)>) -> String {
         let RecordId { source, id, arn, .. } = &record.id;
         let stable;
         let mut parts = vec!["diverted"];
         parts.extend(record.content());
-        if let Some(Inspected { key, fingerprint, .. }) = keyed {
+        if let Some((key, fingerprint)) = key {
             parts.push(key.as_str());
             parts.extend(fingerprint.as_ref().map(Fingerprint::as_str));
         } else {
@@ -246,6 +283,13 @@ impl SinkCall<'_> {
     fn positions(&self) -> impl Iterator<Item = usize> {
         std::iter::once(self.first).chain(self.copies.iter().copied())
     }
+}
+
+/// A number by which calls are in another order at each time.
+fn shuffled(now: Timestamp, id: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (now, id).hash(&mut hasher);
+    hasher.finish()
 }
 
 async fn sleep_until(clock: &dyn Clock, until: Timestamp) {

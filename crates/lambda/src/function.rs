@@ -4,6 +4,7 @@ use std::{
     fmt,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use futures_util::future::{join, join_all};
@@ -23,7 +24,7 @@ use tower_service::Service;
 use crate::{
     call::Invoked,
     deadline::{Read, invocation_deadline},
-    divert::{Sinks, time_for_sinks},
+    divert::{Sinks, claimed_keys, time_for_sinks},
     error::InvocationError,
     find_key::Extraction,
     rejection::Rejection,
@@ -178,10 +179,12 @@ impl Inner {
             let delivered = invoked.delivers(record, is_cause).kept(kept);
             route.delivery(record, delivered, &extraction)
         });
+        let deliveries: Vec<_> = deliveries.collect();
+        let keys = claimed_keys(&route.settings, &deliveries);
         let batch = Batch::for_operation(&route.prepared.name, &route.policy, &route.prepared.pace)
             .within(Some(&context.request_id), invoked.deadline())
             .leaving(time_for_sinks(&route.settings))
-            .with(deliveries.collect());
+            .with(deliveries);
         let outcomes = self.engine.run(batch).await;
         let hooks = async {
             if let Some(hook) = &route.settings.on_busy {
@@ -189,7 +192,8 @@ impl Inner {
                 hook.call_for_busy(clock, invoked.deadline(), &records, &outcomes).await;
             }
         };
-        let sinks = Sinks::new(&self.engine, route, &extraction, begun, invoked.deadline());
+        let span = (begun, invoked.deadline());
+        let sinks = Sinks::new(&self.engine, route, &extraction, keys, span);
         let ((), diverted) = join(hooks, sinks.call(&records, &outcomes)).await;
         let ended = outcomes.into_iter().enumerate();
         let ended =
@@ -198,15 +202,15 @@ impl Inner {
         (records, ended)
     }
 
-    /// Processes the record of an event that has this key, once more: `left` was found under it. `None` if the event has no such
-    /// record.
+    /// Processes the record of an event that has this key, once more: `left` was found under it. Returns its outcome and how
+    /// long that took, without its sink; `None` if the event has no such record.
     pub(crate) async fn recover(
         &self,
         key: &Key,
         left: &IdempotencyRecord,
         invoked: &Arc<Invoked>,
         request_id: Option<&str>,
-    ) -> Option<Outcome> {
+    ) -> Option<(Outcome, Duration)> {
         let context = invoked.context();
         let read = Event::read(invoked.payload(), &context.request_id);
         let claimed = left.provenance.as_ref().and_then(|provenance| provenance.record.as_deref());
@@ -231,15 +235,18 @@ impl Inner {
                 (delivery.work.key() == Some(key)).then_some((record, delivery))
             });
             let Some((record, delivery)) = delivery else { continue };
+            let keys = claimed_keys(&route.settings, std::slice::from_ref(&delivery));
             let begun = self.engine.clock().now();
             let batch = Batch::for_operation(&route.prepared.name, &policy, &route.prepared.pace)
                 .within(request_id, invoked.deadline())
                 .leaving(time_for_sinks(&route.settings))
                 .with(vec![delivery.in_group(None)]);
             let outcomes = self.engine.run(batch).await;
-            let sinks = Sinks::new(&self.engine, route, &extraction, begun, invoked.deadline());
+            let took = self.engine.clock().now().since(begun);
+            let span = (begun, invoked.deadline());
+            let sinks = Sinks::new(&self.engine, route, &extraction, keys, span).before_others();
             sinks.call(std::slice::from_ref(record), &outcomes).await;
-            return outcomes.into_iter().next();
+            return outcomes.into_iter().next().map(|outcome| (outcome, took));
         }
         None
     }

@@ -190,20 +190,20 @@ impl<S: Browse> Recovery<S> {
                     sweep.swept.unreadable += 1;
                     continue;
                 };
-                let begun = self.now();
+                let now = self.now();
                 // A handler that is stopped uses up an attempt. How long the first one takes is not known.
-                let needs = longest.map_or_else(|| begun.since(start), |longest| longest * 2);
-                let is_late = deadline.is_some_and(|end| begun.plus(needs) >= end);
-                let outcome = if is_late {
-                    LATE
+                let needs = longest.map_or_else(|| now.since(start), |longest| longest * 2);
+                let is_late = deadline.is_some_and(|end| now.plus(needs) >= end);
+                let (outcome, took) = if is_late {
+                    (Some(Outcome::Returned(NotStarted::Deadline)), None)
                 } else {
-                    self.function.0.recover(&key, &record, &invoked, request_id).await
+                    self.function.0.recover(&key, &record, &invoked, request_id).await.unzip()
                 };
                 if !recovered.count(outcome) {
                     // A recovered record is not found any more.
                     return Ok(Recovered { swept: sweep.end_before_page(), ..recovered });
                 }
-                longest = longest.max(Some(self.now().since(begun)));
+                longest = longest.max(took);
             }
         }
         Ok(Recovered { swept: sweep.swept, ..recovered })
@@ -233,9 +233,6 @@ impl<S: Browse> Recovery<S> {
         record.is_given_up().then_some(then)
     }
 }
-
-/// The outcome of a record for which there is no time.
-const LATE: Option<Outcome> = Some(Outcome::Returned(NotStarted::Deadline));
 
 /// How many attempts were made: a claim that was not given up is one that was lost.
 fn attempts(record: &IdempotencyRecord) -> u32 {

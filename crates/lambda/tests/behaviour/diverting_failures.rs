@@ -3,12 +3,14 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use lambda_idempotency::{
     Failure, Function, Operation,
     source::{DivertReason, DivertedRecord, DynamoDbStream, Kafka, Kinesis, Sqs},
 };
+use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
 use serde_json::{Value, json};
 
 use crate::{
@@ -37,6 +39,34 @@ impl Taken {
             }
             kept.0.push(diverted);
             std::future::ready(Ok(()))
+        }
+    }
+
+    /// A sink that never returns for the messages with these ids.
+    pub(crate) fn hanging<F: Fn(&str) -> bool>(
+        &self,
+        hangs: F,
+    ) -> impl Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + use<F> {
+        let sink = self.sink();
+        move |diverted| match hangs(&diverted.record.id) {
+            true => Box::pin(std::future::pending()),
+            false => Box::pin(sink(diverted)),
+        }
+    }
+
+    /// A sink that takes so long.
+    pub(crate) fn slow(
+        &self,
+        world: &World,
+        time: Duration,
+    ) -> impl Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + use<> {
+        let (sink, clock) = (self.sink(), world.clock.clone());
+        move |diverted| {
+            let (taken, pause) = (sink(diverted), clock.sleep(time));
+            Box::pin(async move {
+                pause.await;
+                taken.await
+            })
         }
     }
 

@@ -1,6 +1,7 @@
 //! The log of records that are diverted, and of records that could not be diverted.
 
 use std::{
+    num::NonZeroUsize,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -12,14 +13,15 @@ use lambda_idempotency::{
     Failure,
     observe::TracingObserver,
     policy::OnTimeout,
-    source::{DivertReason, DivertedRecord, Sqs},
+    source::{DivertReason, DivertedRecord, Kinesis, Sqs},
 };
-use lambda_idempotency_core::clock::Clock as _;
+use lambda_idempotency_core::{browse::Browse as _, clock::Clock as _};
 
 use crate::{
     diverting_failures::{Taken, index},
     secrecy::capture::Captured,
     support::{World, batch, ids, order, serve},
+    support_streams::with_data,
 };
 
 /// The log of an order that fails permanently.
@@ -82,32 +84,6 @@ async fn a_panic_of_the_sink_is_not_logged_as_one_of_the_handler() {
     assert!(!log.contains("the handler failed with a panic"), "{log}");
 }
 
-/// A queue whose sink takes so long.
-fn slow(world: &World, taken: &Taken, time: Duration) -> Sqs {
-    let (taking, clock) = (taken.sink(), world.clock.clone());
-    Sqs::new().divert(move |diverted: DivertedRecord| {
-        let (taken, clock) = (taking(diverted), clock.clone());
-        async move {
-            clock.sleep(time).await;
-            taken.await
-        }
-    })
-}
-
-/// A queue whose sink never returns for these messages.
-fn hanging(taken: &Taken, hangs: impl Fn(&str) -> bool + Send + Sync + 'static) -> Sqs {
-    let taking = taken.sink();
-    Sqs::new().divert(move |diverted: DivertedRecord| {
-        let taken = (!hangs(&diverted.record.id)).then(|| taking(diverted));
-        async move {
-            match taken {
-                Some(taken) => taken.await,
-                None => std::future::pending().await,
-            }
-        }
-    })
-}
-
 /// Others are acknowledged all the same, and the next delivery calls the sink again.
 #[tokio::test]
 async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
@@ -115,7 +91,8 @@ async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
     let taken = Taken::default();
     let hangs = Arc::new(AtomicBool::new(true));
     let is_hanging = Arc::clone(&hangs);
-    let source = hanging(&taken, move |id| is_hanging.load(Ordering::Relaxed) && id == "m-1");
+    let source = Sqs::new()
+        .divert(taken.hanging(move |id| is_hanging.load(Ordering::Relaxed) && id == "m-1"));
     let captured = Captured::default();
     let guard = captured.start();
     let idempotency = world.idempotency().with_log(TracingObserver::new());
@@ -138,19 +115,51 @@ async fn a_sink_that_hangs_is_dropped_before_the_invocation_ends() {
 #[tokio::test]
 async fn sinks_that_hang_leave_time_for_those_behind_them() {
     let (world, taken) = (World::new(), Taken::default());
-    let function = world.on(hanging(&taken, |id| id != "m-16"), &index());
+    let function = world.on(Sqs::new().divert(taken.hanging(|id| id != "m-16")), &index());
     let order = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "give up");
     let returned = world.returned(&function, &batch((0..17).map(order))).await;
     assert_eq!(returned.len(), 16);
     assert_eq!(&*taken.records()[0].record.id, "m-16");
 }
 
-/// 640 calls, sixteen at a time, of a sink that takes a tenth of a second: each delivery takes as many as there is time for,
-/// from the first one on.
+/// A delivery has time for 48 calls, and all but the last one hang. The order differs at each delivery.
+#[tokio::test]
+async fn sinks_that_hang_in_a_queue_are_not_before_the_same_records_for_ever() {
+    let (world, taken) = (World::new(), Taken::default());
+    let source = Sqs::new().divert(taken.hanging(|id| id != "m-64"));
+    let function = world.on(source, &index());
+    let order = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "give up");
+    let event = batch((0..65).map(order)).to_string();
+    for _ in 0..5 {
+        let mut context = world.context();
+        context.deadline = world.clock.now().plus(Duration::from_secs(3)).as_millis();
+        world.clock.drive(serve(function.clone(), &event, context)).await.unwrap();
+        world.clock.advance(Duration::from_mins(1));
+    }
+    assert!(!taken.records().is_empty(), "never called in five deliveries");
+}
+
+/// There is time for three calls one after the other, sixteen times: the stream goes on behind them.
+#[tokio::test]
+async fn the_first_records_of_a_stream_come_first() {
+    let (world, taken) = (World::new(), Taken::default());
+    let source = Kinesis::new().divert(taken.slow(&world, Duration::from_millis(900)));
+    let function = world.on(source, &index());
+    let records: Vec<_> = (1..=100).map(|nth| with_data(nth, "k", "not JSON")).collect();
+    let event = batch(records.clone()).to_string();
+    let mut context = world.context();
+    context.deadline = world.clock.now().plus(Duration::from_secs(3)).as_millis();
+    let answer = world.clock.drive(serve(function, &event, context)).await.unwrap();
+    let first_left = records[48]["kinesis"]["sequenceNumber"].as_str().unwrap();
+    assert_eq!(ids(&serde_json::from_str(answer.get()).unwrap())[0], first_left);
+}
+
+/// 640 calls, sixteen at a time, of a sink that takes a tenth of a second: each delivery takes as many as there is time for.
 #[tokio::test]
 async fn healthy_sinks_of_many_records_have_the_time_that_they_need() {
     let (world, taken) = (World::new(), Taken::default());
-    let function = world.on(slow(&world, &taken, Duration::from_millis(100)), &index());
+    let sink = taken.slow(&world, Duration::from_millis(100));
+    let function = world.on(Sqs::new().divert(sink), &index());
     let mut left: Vec<String> = (0..640).map(|nth| format!("m-{nth}")).collect();
     for delivery in 0..3 {
         let event = batch(left.iter().map(|id| order(id, id, "give up"))).to_string();
@@ -160,7 +169,6 @@ async fn healthy_sinks_of_many_records_have_the_time_that_they_need() {
         let answer = world.clock.drive(call).await.unwrap();
         let returned = ids(&serde_json::from_str(answer.get()).unwrap());
         assert!(left.is_empty() || returned.len() < left.len(), "none was taken in {delivery}");
-        assert!(left.ends_with(&returned), "the first ones come first");
         left = returned;
     }
     assert_eq!(left, [""; 0]);
@@ -194,7 +202,7 @@ async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
     for deadline in [World::new().clock.now().plus(Duration::from_secs(3)).as_millis(), 0, 600_000]
     {
         let (world, taken) = (World::new(), Taken::default());
-        let source = slow(&world, &taken, Duration::from_millis(400));
+        let source = Sqs::new().divert(taken.slow(&world, Duration::from_millis(400)));
         let operation = index().on_timeout(OnTimeout::FailPermanently);
         let function = world.on(source, &operation);
         let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "give up")]);
@@ -207,4 +215,21 @@ async fn a_handler_that_is_stopped_leaves_time_for_sinks() {
         assert_eq!(reasons[0], DivertReason::TimedOut);
         assert!(matches!(reasons[1], DivertReason::PermanentFailure { .. }), "{reasons:?}");
     }
+}
+
+/// Lambda stops the process as late as without a sink.
+#[tokio::test]
+async fn a_sink_moves_the_end_of_handlers_and_not_that_of_their_leases() {
+    let (world, taken) = (World::new(), Taken::default());
+    let function = world.on(Sqs::new().divert(taken.sink()), &index());
+    let begun = world.clock.now();
+    let event = batch([order("m-1", "a", "sleep")]);
+    assert_eq!(world.returned(&function, &event).await, ["m-1"]);
+    let took = world.clock.now().since(begun).as_millis();
+    assert!((28_000..28_100).contains(&took), "{took}");
+    let until = begun.plus(Duration::from_secs(31));
+    let page = world.store.page(None, NonZeroUsize::MIN, until).await.unwrap();
+    let leases: Vec<_> =
+        page.items.into_iter().map(|(_, left)| left.unwrap().lease_until).collect();
+    assert_eq!(leases, [Some(until)]);
 }

@@ -1,5 +1,7 @@
 //! How keys are made: optional parts, functions, readable keys and keys with a secret.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use lambda_idempotency::{
     Operation,
     keys::{
@@ -12,7 +14,10 @@ use lambda_idempotency::{
 };
 use serde_json::Value;
 
-use crate::support::{World, batch, with_body};
+use crate::{
+    diverting_failures::Taken,
+    support::{World, batch, order, with_body},
+};
 
 /// The keys of SQS messages with these bodies, as they are stored.
 fn keys<const N: usize>(operation: &Operation, bodies: [&str; N]) -> [Option<String>; N] {
@@ -128,4 +133,17 @@ async fn only_the_parts_that_expressions_read_must_be_valid() {
     let event = batch([with_body("m-1", &body("beside")), with_body("m-2", &body("id"))]);
     assert_eq!(world.returned(&function, &event).await, ["m-2"]);
     assert_eq!(world.ledger.entry(&body("beside")).executions.len(), 1);
+}
+
+/// It may answer otherwise, or panic, when it is called again: the sink gets the key that was claimed.
+#[tokio::test]
+async fn the_function_is_called_once_for_a_record_that_is_diverted() {
+    let (world, taken, calls) = (World::new(), Taken::default(), AtomicU32::new(0));
+    let once = Operation::new("invite").key_fn(move |_: &str| {
+        assert_eq!(calls.fetch_add(1, Ordering::Relaxed), 0, "called again");
+        Ok(vec!["ann@example.com".to_owned()])
+    });
+    let function = world.on(Sqs::new().divert(taken.sink()), &once);
+    assert!(world.returned(&function, &batch([order("m-1", "a", "give up")])).await.is_empty());
+    assert!(taken.records()[0].key_hash.is_some());
 }

@@ -32,6 +32,7 @@ use lambda_idempotency_testkit::{
 use serde_json::{Value, json};
 
 use crate::{
+    diverting_failures::Taken,
     samples::samples,
     support::{Noted, World, batch, every_source, order, place, serve, with_body},
     support_streams,
@@ -87,6 +88,18 @@ impl Mortal {
 
     fn on(&self, source: impl Sources, operation: &Operation) -> Function {
         self.world.with_handler(source, operation, self.handler())
+    }
+
+    /// A function whose handler fails permanently as soon as it ends.
+    fn giving_up(&self, source: Sqs) -> Function {
+        let lives = Arc::clone(&self.lives);
+        let handler = async move |_: Value, _: Call| {
+            if !lives.load(Ordering::SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Err::<(), _>(Failure::permanent("never"))
+        };
+        self.world.with_handler(source, &place(), handler)
     }
 
     /// An invocation whose process dies while its handlers work.
@@ -230,18 +243,12 @@ async fn in_an_outage_no_record_is_recovered_without_a_claim() {
 async fn a_permanent_failure_is_given_to_its_sink_and_is_not_tried_again() {
     for works in [true, false] {
         let (mortal, called) = (Mortal::new(), Arc::new(AtomicUsize::new(0)));
-        let (lives, count) = (Arc::clone(&mortal.lives), Arc::clone(&called));
-        let handler = async move |_: Value, _: Call| {
-            if !lives.load(Ordering::SeqCst) {
-                std::future::pending::<()>().await;
-            }
-            Err::<(), _>(Failure::permanent("never"))
-        };
+        let count = Arc::clone(&called);
         let source = kept().divert(move |_: DivertedRecord| {
             count.fetch_add(1, Ordering::SeqCst);
             async move { if works { Ok(()) } else { Err("out of reach") } }
         });
-        let function = mortal.world.with_handler(source, &place(), handler);
+        let function = mortal.giving_up(source);
         mortal.died(&function, &message()).await;
         let recovered = mortal.recover(&function).await;
         assert_eq!((recovered.failed, recovered.recovered), (1, 0), "{recovered:?}");
@@ -250,6 +257,24 @@ async fn a_permanent_failure_is_given_to_its_sink_and_is_not_tried_again() {
         assert_eq!(mortal.recover(&function).await.failed, 0);
         assert_eq!(called.load(Ordering::SeqCst), 1);
     }
+}
+
+/// The first call of a sink hangs, for its share of the time. That is not how long a record takes.
+#[tokio::test]
+async fn a_sink_that_hangs_leaves_time_for_other_records() {
+    let (mortal, taken) = (Mortal::new(), Taken::default());
+    let is_first = AtomicBool::new(true);
+    let source = kept().divert(taken.hanging(move |_| is_first.swap(false, Ordering::SeqCst)));
+    let function = mortal.giving_up(source);
+    let messages = ["o-1", "o-2", "o-3", "o-4", "o-5"].map(|name| order(name, name, ""));
+    mortal.died(&function, &batch(messages).to_string()).await;
+    let begun = mortal.world.clock.now();
+    let deadline = begun.plus(Duration::from_mins(15));
+    let recovery = mortal.recovery(&function);
+    let recovered = mortal.world.clock.drive(recovery.run(None, &deadline)).await.unwrap();
+    assert_eq!((recovered.failed, taken.ids()), (5, 4), "{recovered:?}");
+    let took = mortal.world.clock.now().since(begun);
+    assert!(took < Duration::from_secs(100), "a tenth of the time: {took:?}");
 }
 
 /// The function with the schedule was deployed with a lower limit.
