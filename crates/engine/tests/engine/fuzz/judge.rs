@@ -236,7 +236,12 @@ impl World {
                 && record.lease_until.is_some_and(|until| self.clock.now() <= until)
         });
         self.judge_messages(plan.key, outcome);
-        let may_be_unclaimed = plan.lets_pass && self.scenario.policy.on_outage.runs_unprotected();
+        // A copy in the batch shares the outcome.
+        let mut planned = self.scenario.waves.iter().flat_map(|(_, wave)| wave);
+        let may_be_unclaimed = self.scenario.policy.on_outage.runs_unprotected()
+            && planned.any(|batch| {
+                batch.records.iter().any(|other| other.key == plan.key && other.lets_pass)
+            });
         match outcome {
             Outcome::Executed { .. } if !completed => say("but is not completed"),
             Outcome::PermanentlyFailed { .. } if !permanent => say("but that is not stored"),
