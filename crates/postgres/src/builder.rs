@@ -170,8 +170,8 @@ impl PostgresStoreBuilder {
     }
 
     /// How long a new connection may take, with TLS and login, if the deadline of the call allows. It may take twice as long
-    /// at the next try of the call. Default: the `connect_timeout` of the URL, in seconds, or else 1 s. Each of several hosts may take so long to answer, or its share of what the
-    /// call has left. Waiting while [all connections](Self::max_connections) are in use does not count.
+    /// at the next try of the call, up to eight times. Default: the `connect_timeout` of the URL, in seconds, or else 1 s.
+    /// Each of several hosts may take so long to answer, or its share of what the call has left. Waiting while [all connections](Self::max_connections) are in use does not count.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = Some(timeout);
         self

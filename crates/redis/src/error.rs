@@ -98,13 +98,13 @@ pub(crate) fn too_late(at: &Address) -> Failure {
     )
 }
 
-/// The call had less time than a connection may take. Nothing was sent.
+/// The call had less time than a connection may take. Nothing was sent. Perhaps another server has taken this one's place.
 pub(crate) fn ended_connecting(at: &Address) -> Failure {
     let context = format!(
         "the call ended before there was a connection to the Redis server {at}; if calls with more time have none \
          either, check its address and security group"
     );
-    Failure::new(StoreErrorKind::Unavailable, context)
+    Failure::new(StoreErrorKind::Unavailable, context).with_detail(First::FindServer)
 }
 
 /// No server of the cluster has the slot of a key.

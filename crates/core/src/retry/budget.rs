@@ -107,12 +107,12 @@ impl<'a> Budget<'a> {
     }
 
     /// How long something beside a request may take, for instance a connection: this usual time, doubled as often as the
-    /// [limit](Self::limit) of requests was since the first one, which might take `attempt_timeout`.
+    /// [limit](Self::limit) of requests was since the first one, which might take `attempt_timeout`, but three times at most.
     #[must_use]
     pub fn doubled(&self, usual: Duration, attempt_timeout: Duration) -> Duration {
         let patience = u128::from(self.patience.load(Ordering::Relaxed));
         let times = patience.checked_div(attempt_timeout.as_millis()).unwrap_or(1);
-        usual.saturating_mul(u32::try_from(times).unwrap_or(u32::MAX)).min(self.left())
+        usual.saturating_mul(u32::try_from(times.min(8)).unwrap_or(8)).min(self.left())
     }
 
     /// Doubles the limit of the next request.
