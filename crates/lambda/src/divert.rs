@@ -39,6 +39,8 @@ const REPLY_MARGIN: Duration = Duration::from_millis(250);
 const TIME_FOR_SINKS: Duration = Duration::from_secs(2);
 /// A call has at least this long, if there is as much: a share of many would stop each sink before it can answer.
 const LEAST_SHARE: Duration = Duration::from_secs(1);
+/// As [`LEAST_SHARE`], of a recovery: a cold client that tries again takes some seconds, and there is no other call.
+const RECOVERY_SHARE: Duration = Duration::from_secs(10);
 /// The longest sleep: the wall clock may be put right meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 
@@ -90,6 +92,7 @@ pub(crate) struct Sinks<'a> {
     extraction: &'a Extraction<'a>,
     keys: Vec<ClaimedKey>,
     until: Timestamp,
+    is_recovery: bool,
 }
 
 impl<'a> Sinks<'a> {
@@ -103,14 +106,16 @@ impl<'a> Sinks<'a> {
     ) -> Self {
         let end = deadline.unwrap_or_else(|| begun.plus(route.policy.fallback_timeout));
         let until = end.minus(REPLY_MARGIN.min(end.since(begun) / 20));
-        Self { engine, route, extraction, keys, until }
+        Self { engine, route, extraction, keys, until, is_recovery: false }
     }
 
-    /// Leaves most of the time to records that come after this one: it has a tenth of what is left, and at least a second.
-    pub(crate) fn before_others(mut self) -> Self {
+    /// Of a recovery, which does not find this record again: it has a tenth of the time that is left, or ten seconds of that,
+    /// so that records after it have most of the time.
+    pub(crate) fn in_recovery(mut self) -> Self {
         let now = self.engine.clock().now();
         let left = self.until.since(now);
-        self.until = now.plus((left / 10).max(LEAST_SHARE).min(left));
+        self.until = now.plus((left / 10).max(RECOVERY_SHARE).min(left));
+        self.is_recovery = true;
         self
     }
 
@@ -271,11 +276,16 @@ impl<'a> Sinks<'a> {
             }
         };
         let failure = failure.filter(|_| log.shows_error_messages());
-        event!(
-            problem,
-            error_message = failure.map(Failure::messages),
-            "record not diverted: it returns to its source, and its next delivery calls the sink again"
-        );
+        let error_message = failure.map(Failure::messages);
+        if self.is_recovery {
+            event!(problem, error_message, "record not diverted: nothing calls its sink again");
+        } else {
+            event!(
+                problem,
+                error_message,
+                "record not diverted: it returns to its source, and its next delivery calls the sink again"
+            );
+        }
     }
 }
 

@@ -244,7 +244,7 @@ impl Inner {
             let outcomes = self.engine.run(batch).await;
             let took = self.engine.clock().now().since(begun);
             let span = (begun, invoked.deadline());
-            let sinks = Sinks::new(&self.engine, route, &extraction, keys, span).before_others();
+            let sinks = Sinks::new(&self.engine, route, &extraction, keys, span).in_recovery();
             sinks.call(std::slice::from_ref(record), &outcomes).await;
             return outcomes.into_iter().next().map(|outcome| (outcome, took));
         }
