@@ -247,10 +247,14 @@ impl Route {
         };
         let encoded = |route| reads(route, Envelope::S3, "s3", "s3.object.key");
         let plain = |route| reads(route, Envelope::EventBridge, "eventbridge", "object.key");
-        let decodes = |route: &Self| {
-            route.prepared.key.as_ref().is_some_and(|key| key.text.contains("url_decode("))
+        let decodes = |route: &Self, member: &str| {
+            let decoded = format!("url_decode({member}");
+            route.prepared.key.as_ref().is_some_and(|key| key.text.contains(&decoded))
         };
-        let differ = |s3, bus| encoded(s3) && plain(bus) && (!decodes(s3) || decodes(bus));
+        let differ = |s3, bus| {
+            let is_decoded = decodes(s3, "s3.object.key") && !decodes(bus, "object.key");
+            encoded(s3) && plain(bus) && !is_decoded
+        };
         if differ(self, first) || differ(first, self) {
             tracing::warn!(
                 operation = &*self.prepared.name,
