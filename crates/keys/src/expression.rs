@@ -34,8 +34,8 @@ use std::{fmt, sync::Arc};
 /// All other expressions are refused, and so is a record in which an item of `items[*].sku` has no `sku`: distinct
 /// values never become equal. The values that `base64_gzip` decompresses for a record have at most 8 MiB together.
 /// `url_decode` decodes one text of `application/x-www-form-urlencoded`, as S3 writes object keys in its own
-/// notifications: `+` is a space. It refuses a text that cannot be one; use it only for a text that is one, because `a+b`
-/// and `a%20b` become the same.
+/// notifications: `+` is a space. It refuses a text that cannot be one; use it only for a text that is one, because texts that
+/// mean the same become equal: `a+b` and `a%20b`, `%2f` and `/`.
 ///
 /// ```
 /// use lambda_idempotency_keys::{Document, Expression};

@@ -11,9 +11,7 @@ use std::{
 };
 
 use lambda_idempotency::{
-    Idempotency, Mode, Operation, Run, RunContext, RunError,
-    error::ResultLost,
-    policy::{OnConflict, OnOutage},
+    Idempotency, Mode, Operation, Run, RunContext, RunError, error::ResultLost, policy::OnOutage,
     store::Cache,
 };
 use lambda_idempotency_core::{
