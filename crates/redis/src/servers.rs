@@ -367,6 +367,24 @@ mod tests {
         }
     }
 
+    /// Another server may be the primary by then.
+    #[tokio::test]
+    async fn after_a_call_that_ended_while_it_connected_the_servers_are_looked_for_again() {
+        let silent = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let url = format!("redis://{}", silent.local_addr().unwrap());
+        let store = RedisStore::builder(&url).build().unwrap();
+        store.servers.keep(Map::One(store.servers.node(&store.config.address)));
+        let budget = budget(&store.config, SystemClock.now().plus(Duration::from_millis(50)));
+        let request = Request { name: String::new(), command: Cmd::new(), size: 1, go_to: None };
+        let parcels = store.servers.parcels(vec![request], &budget).await;
+        let (parcels, _) = parcels.map_err(|failure| failure.report(false)).unwrap();
+        for parcel in parcels {
+            let replies = store.servers.send_parcel(parcel, &budget).await;
+            assert!(replies.iter().all(|(_, reply)| reply.is_err()), "{replies:?}");
+        }
+        assert!(store.servers.known().stale);
+    }
+
     #[test]
     fn servers_that_have_left_the_cluster_are_forgotten() {
         let store = RedisStore::builder("redis://seed").build().unwrap();

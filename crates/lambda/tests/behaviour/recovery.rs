@@ -13,6 +13,7 @@ use futures_util::future::join;
 use lambda_idempotency::{
     Call, Failure, Function, FunctionBuilder, MemoryStore, Operation, RunContext,
     handler::Handler,
+    observe::TracingObserver,
     policy::OnOutage,
     recovery::{Recovered, Recovery},
     source::{DivertedRecord, Invoke, Kafka, KeepOrder, Pipe, Sources, Sqs},
@@ -34,6 +35,7 @@ use serde_json::{Value, json};
 use crate::{
     diverting_failures::Taken,
     samples::samples,
+    secrecy::capture::Captured,
     support::{Noted, World, batch, every_source, order, place, serve, with_body},
     support_streams,
 };
@@ -99,7 +101,8 @@ impl Mortal {
             }
             Err::<(), _>(Failure::permanent("never"))
         };
-        self.world.with_handler(source, &place(), handler)
+        let idempotency = self.world.idempotency().with_log(TracingObserver::new());
+        idempotency.on(source, &place(), handler).unwrap()
     }
 
     /// An invocation whose process dies while its handlers work.
@@ -271,8 +274,14 @@ async fn a_sink_that_hangs_leaves_time_for_other_records() {
     let begun = mortal.world.clock.now();
     let deadline = begun.plus(Duration::from_mins(15));
     let recovery = mortal.recovery(&function);
+    let captured = Captured::default();
+    let guard = captured.start();
     let recovered = mortal.world.clock.drive(recovery.run(None, &deadline)).await.unwrap();
+    drop(guard);
     assert_eq!((recovered.failed, taken.ids()), (5, 4), "{recovered:?}");
+    let said = captured.text();
+    assert!(said.contains("nothing calls its sink again"), "{said}");
+    assert!(!said.contains("next delivery"), "{said}");
     let took = mortal.world.clock.now().since(begun);
     assert!(took < Duration::from_secs(100), "a tenth of the time: {took:?}");
 }
