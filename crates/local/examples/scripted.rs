@@ -79,7 +79,13 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             "record done"
         );
         if step == "divert" {
-            tracing::warn!(target: "lambda_idempotency::record", source, record, "record diverted");
+            tracing::warn!(
+                target: "lambda_idempotency::record",
+                source,
+                record,
+                operation = "scripted",
+                "record diverted"
+            );
         }
     }
     Ok(json!({ "batchItemFailures": failures, "deadline": event.context.deadline }))

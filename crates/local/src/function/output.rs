@@ -57,7 +57,10 @@ const SHOWN: usize = 2000;
 impl Lines {
     fn take(&mut self, text: &str, record: Option<RecordLine>) {
         if let Some(record) = record {
-            let same = |line: &&mut RecordLine| line.record == record.record && !line.is_diverted;
+            let same = |line: &&mut RecordLine| {
+                (&line.record, &line.operation) == (&record.record, &record.operation)
+                    && !line.is_diverted
+            };
             // It was diverted after its outcome.
             match self.records.iter_mut().find(same) {
                 Some(line) if record.is_diverted => line.is_diverted = true,
