@@ -1,6 +1,6 @@
 //! The reasons why a run cannot be carried out.
 
-/// Why a run could not be carried out. Mistakes of the function are in the [`Report`].
+/// Why a run could not be carried out. Mistakes of the function are in the [`Report`](crate::Report).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
