@@ -57,8 +57,8 @@
 //!
 //! * **One write** is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition
 //!   fails, the response contains the stored item.
-//! * **A renewal, a step, or a mark that messages are sent** is an `UpdateItem` of the attributes that it changes. The rest of
-//!   the item stays as it is stored.
+//! * **A renewal, a step, or a mark that messages are sent** is by itself an `UpdateItem`, and among
+//!   several a statement, of the attributes that it changes. The rest of the item stays as it is stored.
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
 //!   failed.

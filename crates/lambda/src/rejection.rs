@@ -133,7 +133,7 @@ pub enum Rejection {
     /// The payload does not fit the handler's type.
     #[error(
         "the payload does not fit the handler's type `{expected}`{}{} (line {line}, column {column}); correct the producer \
-         or the type", at(.path), .problem.iter().fold(String::new(), |_, problem| format!(": {problem}"))
+         or the type", at(.path), said(.problem.as_deref())
     )]
     Decode {
         /// The handler's type.
@@ -174,6 +174,11 @@ fn inside(expression: &str, error: &SelectionError) -> &'static str {
 /// The member that does not fit.
 fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" in `{path}`") }
+}
+
+/// The problem, behind the place.
+fn said(problem: Option<&str>) -> String {
+    problem.map(|problem| format!(": {problem}")).unwrap_or_default()
 }
 
 /// Says why a payload is not in this envelope, and what to do.

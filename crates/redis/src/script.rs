@@ -14,8 +14,8 @@
 use redis::Cmd;
 
 /// Its arguments: the beginning of the record, the new record, when the server may remove it, and the fields that the new one has or
-/// lacks; without these, the record is deleted. Answers 1, or nothing if there is no record, or the record that was found: because
-/// it is another one, or because its fields [cannot be read](WITHOUT), and nothing was changed.
+/// lacks; without these, the record is deleted. Answers 1 if it was written, and nothing if there is no record. If the record is
+/// another one, or its fields [cannot be read](WITHOUT), it is the answer, and nothing was changed.
 ///
 /// No beginning means that there may be no record: the range ends at -1 then, and is all of what is there.
 ///

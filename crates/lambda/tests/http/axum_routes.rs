@@ -287,7 +287,7 @@ async fn by_rest_api(world: &World, app: &Router, path: &str) -> u64 {
     serde_json::to_value(answer).unwrap()["statusCode"].as_u64().unwrap()
 }
 
-/// Axum takes the prefix out of the path that a nested router sees. What the client sent is in the event.
+/// Axum takes the prefix out of the path that a nested router sees; the event has the whole path.
 #[tokio::test]
 async fn through_an_api_the_path_of_the_event_is_compared_and_hooks_see_that_of_the_service() {
     let world = World::new();
