@@ -22,9 +22,10 @@ step_powertools() {
         cp tests/powertools/package-lock.json "$node/installed"
     fi
     grep -h '"version"' "$node"/node_modules/@aws-lambda-powertools/*/package.json | sort | uniq -c
-    after test
-    # The tests call it.
-    cargo build --quiet --locked --workspace --features lambda-idempotency-cli/records --bin lambda-idempotency
+    after others
+    # The tests call it. With them, because their dependencies turn on features: alone, it would compile the SDK again.
+    cargo build --quiet --locked --workspace --features lambda-idempotency-cli/records --bin lambda-idempotency \
+        --test with_powertools
     some_tests cargo test --quiet --locked --workspace --features lambda-idempotency-cli/records --test with_powertools
 }
 
@@ -38,7 +39,7 @@ step_postgres() {
         fi
     fi
     # With the features of the whole workspace, so that nothing is compiled again.
-    after test
+    after others
     some_tests cargo test --quiet --locked --workspace --test postgres
 }
 
@@ -62,7 +63,7 @@ step_redis() {
         echo "redis-server or valkey-server on Debian and Ubuntu, redis or valkey on Fedora, Arch and Homebrew." >&2
         return 1
     fi
-    after test
+    after others
     for server in "${servers[@]}"; do
         "$server" --version
         # With the features of the whole workspace, so that nothing is compiled again.
@@ -74,7 +75,7 @@ step_redis() {
 # Tests whole functions and the command line with each store, in servers that the tests start. The steps `postgres` and
 # `redis` install them.
 step_stores() {
-    after test
+    after others
     some_tests cargo test --quiet --locked --workspace --test stores \
         --features lambda-idempotency-cli/all,lambda-idempotency-tests/servers
 }

@@ -7,7 +7,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -24,21 +26,18 @@ fn lines(output: &[u8]) -> impl Iterator<Item = Value> {
     str::from_utf8(output).unwrap().lines().filter_map(|line| serde_json::from_str(line).ok())
 }
 
-/// The library, as cargo has compiled it for this test. Offline, and without `--workspace`: that needs crates which
-/// `cargo test` has not downloaded.
+/// The library that this program is linked with: beside it, the newest that is not newer. Cargo would say which it is, but
+/// waits for whatever else compiles.
 fn library() -> PathBuf {
-    let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "--locked", "--offline", "--no-run", "--test", "mistakes"]);
-    let output = cargo.args(["--quiet", "--message-format=json"]).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let artifact = |line: Value| {
-        let is_library = line["target"]["name"] == "lambda_idempotency";
-        let file = line["filenames"].as_array()?.iter().find_map(|file| {
-            file.as_str().filter(|file| file.ends_with(".rlib")).map(PathBuf::from)
-        });
-        file.filter(|_| is_library)
+    let program = env::current_exe().unwrap();
+    let written = |file: &PathBuf| fs::metadata(file).unwrap().modified().unwrap();
+    let last = written(&program);
+    let files = fs::read_dir(program.parent().unwrap()).unwrap().map(|file| file.unwrap().path());
+    let is_library = |file: &PathBuf| {
+        let name = file.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("liblambda_idempotency-") && name.ends_with(".rlib")
     };
-    lines(&output.stdout).find_map(artifact).unwrap()
+    files.filter(is_library).filter(|file| written(file) <= last).max_by_key(written).unwrap()
 }
 
 /// What the compiler says about a case, without the places in the library where a bound is.
