@@ -5,8 +5,8 @@
 //! | module | holds |
 //! |---|---|
 //! | [`admission`] | the protocol, as pure functions |
-//! | [`record`], [`store`] | what a store keeps for a key, and the contract of a store |
-//! | [`capabilities`], [`effects`] | what some stores can do: commit a handler's effects with its completion |
+//! | [`record`], [`store`] | what a store keeps for a key, the contract of a store, and what some stores can do besides |
+//! | [`effects`] | what some stores commit with a completion: the effects of its handler |
 //! | [`outbox`] | messages that are stored with a completion and sent after it, and the contract of a sender |
 //! | [`browse`] | listing the records of a store, for people who operate it |
 //! | [`memory`] | a store in memory |
@@ -21,9 +21,7 @@
 
 pub mod admission;
 pub mod browse;
-pub mod capabilities;
 pub mod clock;
-mod completion;
 pub mod contained;
 pub mod effects;
 pub mod failure;
@@ -31,8 +29,6 @@ pub mod memory;
 pub mod outbox;
 pub mod outcome;
 pub mod policy;
-mod provenance;
-mod reasons;
 pub mod record;
 pub mod request_slots;
 pub mod retry;

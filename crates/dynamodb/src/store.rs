@@ -4,12 +4,11 @@ use std::{fmt, sync::Arc};
 
 use aws_sdk_dynamodb::Client;
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
     request_slots::RequestSlots,
-    store::{Store, StoreError, Verdict, Write},
+    store::{Capabilities, Store, StoreError, Verdict, Write},
 };
 
 use crate::{config::Config, effects::DynamoDbEffects};

@@ -37,13 +37,12 @@ use std::{future::Future, sync::Arc};
 use futures_util::future::{FutureExt as _, lazy};
 use lambda_idempotency_core::{
     admission::{Claim, Finding, admit},
-    capabilities::Capabilities,
     clock::{Clock, SystemClock},
     outbox::Sender,
     outcome::{Completion, Foreign, Outcome},
     policy::Policy,
     record::Worker,
-    store::{Store, StoreError},
+    store::{Capabilities, Store, StoreError},
 };
 use lambda_idempotency_keys::Key;
 

@@ -106,11 +106,13 @@
 //! ```
 
 pub use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::BoxFuture,
     effects::{CollectError, Collector, Effects, EffectsKind, RefusalReason, RefusedEffect},
     record::{Fingerprint, IdempotencyRecord, Json, Owner, Status},
-    store::{Extent, Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{
+        Capabilities, Extent, Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict,
+        Write,
+    },
 };
 #[cfg(feature = "dynamodb")]
 pub use lambda_idempotency_dynamodb as dynamodb;

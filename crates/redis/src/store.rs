@@ -3,11 +3,10 @@
 use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
+    store::{Capabilities, Store, StoreError, Verdict, Write},
 };
 
 use crate::{config::Config, limits::budget, servers::Servers};

@@ -8,11 +8,12 @@ use futures_util::{
 };
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Json, Owner},
-    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{
+        Capabilities, Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write,
+    },
 };
 
 use crate::{

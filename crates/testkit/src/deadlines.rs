@@ -34,11 +34,10 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Status},
-    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 /// A rule for the deadlines of calls.

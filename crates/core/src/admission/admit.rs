@@ -1,16 +1,98 @@
-//! Decides what a stored record means for a claim, and what the claim writes over it.
+//! A claim: what a stored record means for it, and what it writes over that.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use super::{
-    claim::Claim,
-    held::{Held, held_until},
-};
 use crate::{
     clock::Timestamp,
-    record::{IdempotencyRecord, Json, Status},
+    record::{Fingerprint, IdempotencyRecord, Json, Owner, Provenance, Status},
     store::{Guard, RecordVersion},
 };
+
+/// One attempt to claim a key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Claim {
+    /// A new random token; repeated writes of the same claim keep it.
+    pub owner: Owner,
+    /// The end of the lease: the end of the invocation plus the lease grace.
+    pub lease_until: Timestamp,
+    /// How long the record is valid once it is completed or permanently failed.
+    pub retention: Duration,
+    /// By how much two clocks may differ.
+    pub clock_skew: Duration,
+    /// The fingerprint, which must agree with earlier deliveries of the key.
+    pub fingerprint: Option<Fingerprint>,
+    /// The application that claims, if it has a name.
+    pub application: Option<Arc<str>>,
+    /// Where the claim comes from, for people who look at the record.
+    pub provenance: Option<Provenance>,
+    /// The text that the work is done from, to do it again where nothing redelivers it. It is kept until the key is
+    /// completed, or has failed permanently.
+    pub payload: Option<Json>,
+}
+
+impl Claim {
+    /// A claim for looking at records, which is never written: no record carries its token.
+    #[must_use]
+    pub const fn reading(application: Option<Arc<str>>, clock_skew: Duration) -> Self {
+        Self {
+            owner: Owner::from_bits(0),
+            lease_until: Timestamp::EPOCH,
+            retention: Duration::ZERO,
+            clock_skew,
+            fingerprint: None,
+            application,
+            provenance: None,
+            payload: None,
+        }
+    }
+
+    /// The record of this claim, without the counts of the record that it replaces.
+    pub(super) fn record(
+        &self,
+        found: Option<&IdempotencyRecord>,
+        now: Timestamp,
+    ) -> IdempotencyRecord {
+        // The store deletes expired records by its own clock, which may also differ by the clock
+        // skew.
+        let expires_at = now.plus(self.retention).max(self.lease_until.plus(self.clock_skew));
+        let mut record = IdempotencyRecord::new(Status::InProgress, expires_at);
+        record.owner = Some(self.owner);
+        record.lease_until = Some(self.lease_until);
+        record.fingerprint.clone_from(&self.fingerprint);
+        record.application.clone_from(&self.application);
+        record.provenance.clone_from(&self.provenance);
+        record.payload.clone_from(&self.payload);
+        // Grows with each claim of an existing record. If the record is gone, the clock makes it
+        // grow.
+        let next = found.map_or(0, |found| found.fence.saturating_add(1));
+        record.fence = next.max(now.as_millis());
+        record
+    }
+
+    /// The application of the record, if it is not the one that claims.
+    ///
+    /// A record without an application can be claimed by any, because records of earlier versions
+    /// and of other libraries have none. A claim without an application cannot take a record that
+    /// has one, because it cannot show that the work is the same.
+    pub(super) fn stranger_of<'r>(&self, record: &'r IdempotencyRecord) -> Option<&'r Arc<str>> {
+        record.application.as_ref().filter(|theirs| self.application.as_ref() != Some(*theirs))
+    }
+
+    /// Whether both have a fingerprint and the two differ.
+    pub(super) fn disagrees_with(&self, record: &IdempotencyRecord) -> bool {
+        matches!((&self.fingerprint, &record.fingerprint), (Some(mine), Some(theirs)) if mine != theirs)
+    }
+}
+
+/// A claim that was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Held {
+    /// The claim that was granted.
+    pub claim: Claim,
+    /// The record that is stored. Its steps may be more than those that are stored: every write of the
+    /// claim carries them.
+    pub record: IdempotencyRecord,
+}
 
 /// The state of a key, as a worker finds it when it claims the key or settles its claim.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +166,19 @@ pub fn admit(claim: &Claim, found: Option<&IdempotencyRecord>, now: Timestamp) -
     }
 }
 
+/// The last instant at which `record` blocks other claims, including the clock skew.
+pub(super) fn held_until(record: &IdempotencyRecord, clock_skew: Duration) -> Timestamp {
+    let end = match (record.status, record.lease_until) {
+        (Status::InProgress, Some(lease_until)) => lease_until,
+        // Another library that did not know its deadline wrote no lease: the key is held until the
+        // record expires.
+        (Status::InProgress, None) | (Status::Completed | Status::PermanentlyFailed, _) => {
+            record.expires_at
+        }
+    };
+    end.plus(clock_skew)
+}
+
 impl Finding {
     /// The meaning of a final record that applies to the work.
     pub(super) fn of_final(found: &IdempotencyRecord) -> Self {
@@ -133,6 +228,46 @@ impl Claim {
     fn is_valid(&self, found: &IdempotencyRecord, now: Timestamp) -> bool {
         now <= found.expires_at.plus(self.clock_skew)
     }
+}
+
+/// The state of a key before it was freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Freed {
+    /// It had no record, or one that had expired.
+    WasFree,
+    /// Its work was done.
+    Completed,
+    /// Its work had failed permanently.
+    PermanentlyFailed,
+    /// An attempt had failed, or was lost. Its effects may have happened, and the next attempt is not told of it: the
+    /// counts of attempts and the steps that had finished are forgotten.
+    Unfinished,
+}
+
+/// Decides whether the record of a key may be deleted. Returns the guard of the deletion and what the key was, or `None` if
+/// there is no record. The guard names everything that was read: if it fails, a worker has changed the record meanwhile, so
+/// read it again and decide again.
+///
+/// # Errors
+/// A worker holds the key or has left it held, the record has messages that are not known to be sent and would be lost, or the
+/// key belongs to another application than that of `claim`.
+pub fn free(
+    claim: &Claim,
+    found: Option<&IdempotencyRecord>,
+    now: Timestamp,
+) -> Result<Option<(Guard, Freed)>, Finding> {
+    let Some(found) = found else { return Ok(None) };
+    let was = match admit(claim, Some(found), now) {
+        foreign @ Finding::Foreign { .. } => return Err(foreign),
+        _ if found.outbox.is_some() => return Err(Finding::Unsent(found.result.clone())),
+        Finding::Free if now <= found.expires_at.plus(claim.clock_skew) => Freed::Unfinished,
+        Finding::Free => Freed::WasFree,
+        Finding::Completed(_) => Freed::Completed,
+        Finding::Failed { .. } => Freed::PermanentlyFailed,
+        finding => return Err(finding),
+    };
+    Ok(Some((Guard::Unchanged(RecordVersion::of(found)), was)))
 }
 
 #[cfg(test)]

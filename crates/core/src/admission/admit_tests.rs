@@ -1,5 +1,5 @@
 //! Questions that neither the conformance suite nor the model asks: records of other applications and payloads, and those that have
-//! expired.
+//! expired. And which records of a key may be deleted.
 
 use std::time::Duration;
 
@@ -101,4 +101,61 @@ fn a_claim_is_decided_by_the_record_that_it_finds() {
             }
         }
     }
+}
+
+fn freed(found: Option<&IdempotencyRecord>, now: u64) -> Result<Option<(Guard, Freed)>, Finding> {
+    free(&Claim::reading(None, Duration::from_secs(1)), found, at(now))
+}
+
+const fn at(secs: u64) -> Timestamp {
+    Timestamp::from_secs(secs)
+}
+
+fn record(status: Status) -> IdempotencyRecord {
+    let mut record = IdempotencyRecord::new(status, at(500));
+    record.owner = Some(Owner::from_bits(1));
+    record
+}
+
+fn was(record: &IdempotencyRecord, now: u64) -> Freed {
+    let (guard, was) = freed(Some(record), now).unwrap().unwrap();
+    assert_eq!(guard, Guard::Unchanged(RecordVersion::of(record)));
+    was
+}
+
+#[test]
+fn what_is_final_is_deleted_as_it_was_read() {
+    assert_eq!(freed(None, 1), Ok(None));
+    assert_eq!(was(&record(Status::Completed), 501), Freed::Completed);
+    assert_eq!(was(&record(Status::PermanentlyFailed), 1), Freed::PermanentlyFailed);
+    assert_eq!(was(&record(Status::Completed), 502), Freed::WasFree);
+}
+
+#[test]
+fn a_key_is_busy_up_to_the_last_instant_of_its_lease_and_for_the_clock_skew() {
+    let mut held = record(Status::InProgress);
+    held.lease_until = Some(at(100));
+    for left_held in [false, true] {
+        if left_held {
+            held.last_owner = held.owner.take();
+        }
+        assert_eq!(freed(Some(&held), 101), Err(Finding::Held { until: at(101) }));
+        assert_eq!(was(&held, 102), Freed::Unfinished);
+    }
+    held.lease_until = None;
+    assert_eq!(freed(Some(&held), 501), Err(Finding::Held { until: at(501) }));
+    assert_eq!(was(&held, 502), Freed::WasFree);
+}
+
+#[test]
+fn messages_that_are_not_known_to_be_sent_are_not_lost() {
+    let mut unsent = record(Status::Completed);
+    unsent.outbox = Some("[]".into());
+    for now in [1, 502] {
+        assert_eq!(freed(Some(&unsent), now), Err(Finding::Unsent(None)));
+    }
+    unsent.application = Some("theirs".into());
+    let ours = Claim::reading(Some("ours".into()), Duration::from_secs(1));
+    let foreign = Finding::Foreign { application: "theirs".into() };
+    assert_eq!(free(&ours, Some(&unsent), at(1)), Err(foreign), "theirs to send");
 }

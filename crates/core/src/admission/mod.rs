@@ -44,16 +44,12 @@
 //!   key that is held.
 
 mod admit;
-mod claim;
-mod free;
-mod held;
-mod settled;
+mod settle;
 
-pub use admit::{Finding, admit};
-pub use claim::Claim;
-pub use free::{Freed, free};
-pub use held::{Held, Settlement};
-pub use settled::Settled;
+pub use self::{
+    admit::{Claim, Finding, Freed, Held, admit, free},
+    settle::{Settled, Settlement},
+};
 
 #[expect(unused_imports, reason = "for the links in the module documentation")]
 use crate::store::Guard;

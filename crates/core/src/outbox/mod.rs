@@ -24,18 +24,14 @@
 //! | [`MemorySender`] | keeps messages in memory, for tests |
 
 pub mod calling;
-mod format;
-mod memory;
 mod message;
 mod publisher;
 mod relay;
 mod sender;
 
 pub use self::{
-    format::{OutboxError, messages},
-    memory::MemorySender,
-    message::{Message, OutgoingMessage},
+    message::{Message, OutboxError, OutgoingMessage, messages},
     publisher::{MAX_ATTRIBUTES, MAX_BYTES, MAX_MESSAGES, PublishError, Publisher},
     relay::{Relay, Relayed},
-    sender::{SendError, Sender, run_length},
+    sender::{MemorySender, SendError, Sender, run_length},
 };

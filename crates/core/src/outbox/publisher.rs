@@ -5,10 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use super::{
-    format,
-    message::{Message, OutgoingMessage},
-};
+use super::message::{self, Message, OutgoingMessage};
 use crate::record::Json;
 
 /// How many messages one call can publish.
@@ -85,7 +82,7 @@ impl Publisher {
         if !texts.all(is_text) {
             return Err(PublishError::UnfitText);
         }
-        let text = format::text(message);
+        let text = message::text(message);
         match &mut *self.lock() {
             None => Err(PublishError::HandlerEnded),
             Some(open) if open.messages.len() >= MAX_MESSAGES => Err(PublishError::TooMany),
@@ -268,7 +265,7 @@ mod tests {
     fn what_is_refused_is_not_published() {
         let publisher = Publisher::new();
         let message = |body: usize| Message::new("q", "x".repeat(body));
-        let around = format::text(&message(0)).len() + 2;
+        let around = message::text(&message(0)).len() + 2;
         assert_eq!(
             publisher.publish(&message(MAX_BYTES - around + 1)),
             Err(PublishError::TooLarge)

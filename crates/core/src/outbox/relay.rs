@@ -4,8 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use super::{
     calling::{self, in_one_call},
-    format::{OutboxError, messages},
-    message::OutgoingMessage,
+    message::{OutboxError, OutgoingMessage, messages},
     sender::{SendError, Sender, run_length},
 };
 use crate::{

@@ -1,6 +1,10 @@
-//! The contract of what sends messages.
+//! The contract of what sends messages, and the sender of tests.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{
+    error::Error,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use super::message::OutgoingMessage;
 use crate::clock::{BoxFuture, Timestamp};
@@ -100,6 +104,49 @@ impl fmt::Display for SendError {
 impl Error for SendError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.source.as_ref().map(|e| &**e as &(dyn Error + 'static))
+    }
+}
+
+/// Keeps the messages in this process, for tests of handlers and for programs on a developer's machine.
+///
+/// ```
+/// use lambda_idempotency_core::outbox::MemorySender;
+/// let sender = MemorySender::new();
+/// assert!(sender.sent().is_empty());
+/// ```
+#[derive(Debug, Default)]
+pub struct MemorySender {
+    sent: Mutex<Vec<OutgoingMessage>>,
+}
+
+impl MemorySender {
+    /// Without messages.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { sent: Mutex::new(Vec::new()) }
+    }
+
+    /// All messages that were sent, in this order. A message that was sent again is there again.
+    #[must_use]
+    pub fn sent(&self) -> Vec<OutgoingMessage> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<OutgoingMessage>> {
+        self.sent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sender for MemorySender {
+    fn send<'a>(
+        &'a self,
+        messages: &'a [OutgoingMessage],
+        _deadline: Timestamp,
+    ) -> BoxFuture<'a, Vec<Result<(), SendError>>> {
+        Box::pin(async move {
+            self.lock().extend_from_slice(messages);
+            messages.iter().map(|_| Ok(())).collect()
+        })
     }
 }
 

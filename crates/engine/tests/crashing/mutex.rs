@@ -11,13 +11,12 @@ use std::{
 
 use futures_util::future::join;
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock as _, Timestamp},
     failure::Failure,
     memory::MemoryStore,
     policy::{Mode, Policy},
     record::IdempotencyRecord,
-    store::{Guard, RecordVersion, Store, StoreError, Verdict, Write},
+    store::{Capabilities, Guard, RecordVersion, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},

@@ -1,11 +1,10 @@
 //! The store of a story, which logs the writes that it applies. A mutant breaks it, to test the checks.
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     memory::MemoryStore,
     record::{IdempotencyRecord, Owner},
-    store::{Guard, Store, StoreError, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 

@@ -12,11 +12,10 @@ use std::{
 
 use futures_util::future::select;
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     policy::{Lease, OnConflict},
     record::{IdempotencyRecord, Owner, Status},
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::Key;

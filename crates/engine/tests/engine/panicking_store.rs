@@ -5,10 +5,9 @@
 use std::{sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     record::{IdempotencyRecord, Status},
-    store::{Store, StoreError, Verdict, Write},
+    store::{Capabilities, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::Key;

@@ -7,14 +7,13 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     failure::Failure,
     memory::MemoryStore,
     outcome::{Outcome, Rejected},
     policy::Policy,
     record::{Fingerprint, IdempotencyRecord, Status},
-    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery, Engine, Job, Pace, Returned, Work},

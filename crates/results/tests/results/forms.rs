@@ -6,12 +6,11 @@ use crate::support::{
     claim, completed, get, key, keys, long, moved, owner, put, result, soon, stored, tamper,
 };
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     memory::MemoryStore,
     record::{IdempotencyRecord, Status},
-    store::{Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_results::{MemoryResults, Results};
 use proptest::prelude::*;

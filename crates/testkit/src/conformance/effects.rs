@@ -1,6 +1,6 @@
 //! A store that commits effects applies them if and only if it applies their write.
 //!
-//! For stores whose [`Capabilities`](lambda_idempotency_core::capabilities::Capabilities) name effects.
+//! For stores whose [`Capabilities`](lambda_idempotency_core::store::Capabilities) name effects.
 //! [`effects_conformance!`](crate::effects_conformance) makes a test of each scenario.
 
 use futures_util::future::{join, join_all};

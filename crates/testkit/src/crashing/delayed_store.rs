@@ -7,11 +7,10 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
+    store::{Capabilities, Store, StoreError, Verdict, Write},
 };
 
 /// What happens to writes in transit when their caller is dropped.

@@ -38,11 +38,10 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, Timestamp},
     key::Key,
     record::IdempotencyRecord,
-    store::{Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 
 pub use fault::{Fault, GuardKind};

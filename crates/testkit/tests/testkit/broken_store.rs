@@ -8,11 +8,12 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Json, Status},
-    store::{Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{
+        Capabilities, Guard, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write,
+    },
 };
 
 use crate::mutants::Bug;

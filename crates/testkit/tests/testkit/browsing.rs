@@ -4,12 +4,11 @@ use std::num::NonZeroUsize;
 
 use lambda_idempotency_core::{
     browse::{Browse, Cursor, Left, Page},
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     key::Key,
     memory::MemoryStore,
     record::IdempotencyRecord,
-    store::{RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
+    store::{Capabilities, RecordVersion, Store, StoreError, StoreErrorKind, Verdict, Write},
 };
 use lambda_idempotency_testkit::conformance::browsing::BROWSING_SCENARIOS;
 

@@ -6,13 +6,12 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     effects::{Effects, RefusalReason, RefusedEffect},
     key::Key,
     memory::{MemoryEffects, MemoryStore},
     record::IdempotencyRecord,
-    store::{Guard, Store, StoreError, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_testkit::conformance::effects::{EFFECTS_SCENARIOS, EffectsKit};
 

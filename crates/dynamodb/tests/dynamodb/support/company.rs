@@ -1,11 +1,10 @@
 //! Sends each write together with another one, so that all writes are statements.
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Clock, SystemClock, Timestamp},
     key::Key,
     record::{IdempotencyRecord, Owner, Status},
-    store::{Guard, Store, StoreError, Verdict, Write},
+    store::{Capabilities, Guard, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_dynamodb::DynamoDbStore;
 

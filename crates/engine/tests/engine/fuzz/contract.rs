@@ -6,10 +6,9 @@ use std::{
 };
 
 use lambda_idempotency_core::{
-    capabilities::Capabilities,
     clock::{BoxFuture, Timestamp},
     record::IdempotencyRecord,
-    store::{Store, StoreError, Verdict, Write},
+    store::{Capabilities, Store, StoreError, Verdict, Write},
 };
 use lambda_idempotency_keys::Key;
 

@@ -1,14 +1,122 @@
-//! Collects the effects of one call of a handler.
+//! Effects that a store commits together with a write: in one transaction, both or neither.
+//!
+//! A handler of a transactional operation does not change the user's tables itself. Its call collects
+//! what is to be changed in a [`Collector`], as a value of a type that the store defines. When the
+//! handler has returned, the value becomes [`Effects`], which are part of the
+//! [`Write`](crate::store::Write) that completes the key. A worker that has lost its lease can then
+//! change nothing at all, and a worker that dies has either done everything or nothing.
+//!
+//! | | |
+//! |---|---|
+//! | [`Capabilities::effects`](crate::store::Capabilities::effects) | which effects a store commits, if any |
+//! | [`Collector`] | collects them while a handler runs |
+//! | [`Effects`] | what was collected; only the store that defined the type looks inside |
+//! | [`RefusedEffect`] | why a store applied neither the effects nor the write |
 
 use std::{
-    any::Any,
+    any::{Any, TypeId, type_name},
     fmt,
+    hash::{Hash, Hasher},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, ThreadId},
 };
 
-use super::content::{Effects, EffectsKind};
+/// Which effects a store commits: the type of their value.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EffectsKind {
+    id: TypeId,
+    name: &'static str,
+}
+
+impl EffectsKind {
+    /// Effects of type `T`.
+    #[must_use]
+    pub fn of<T: Any + Send + Sync>() -> Self {
+        Self { id: TypeId::of::<T>(), name: type_name::<T>() }
+    }
+
+    /// Whether these are effects of type `T`.
+    #[must_use]
+    pub fn is<T: Any + Send + Sync>(&self) -> bool {
+        self.id == TypeId::of::<T>()
+    }
+
+    /// The name of the type, for messages.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+}
+
+impl fmt::Debug for EffectsKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// Effects to be committed together with a write. Cheap to clone; clones are equal, and other values
+/// are not, whatever they hold. They never change, so a store can send them again.
+///
+/// `Debug` shows only their type, because they hold the application's data.
+///
+/// ```
+/// use lambda_idempotency_core::effects::Effects;
+///
+/// let effects = Effects::new(vec!["add 1"]);
+/// assert_eq!(effects.get::<Vec<&str>>(), Some(&vec!["add 1"]));
+/// assert_eq!(effects.get::<String>(), None);
+/// assert_eq!(effects, effects.clone());
+/// ```
+#[derive(Clone)]
+pub struct Effects {
+    content: Arc<dyn Any + Send + Sync>,
+    kind: EffectsKind,
+}
+
+impl Effects {
+    /// Effects of a type that a store commits.
+    #[must_use]
+    pub fn new<T: Any + Send + Sync>(content: T) -> Self {
+        Self { content: Arc::new(content), kind: EffectsKind::of::<T>() }
+    }
+
+    /// The content, if it is of this type.
+    #[must_use]
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<&T> {
+        self.content.downcast_ref()
+    }
+
+    /// The type of the content.
+    #[must_use]
+    pub const fn kind(&self) -> EffectsKind {
+        self.kind
+    }
+
+    fn address(&self) -> *const () {
+        Arc::as_ptr(&self.content).cast()
+    }
+}
+
+impl PartialEq for Effects {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self.address(), other.address())
+    }
+}
+
+impl Eq for Effects {}
+
+impl Hash for Effects {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.address().hash(state);
+    }
+}
+
+impl fmt::Debug for Effects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Effects({})", self.kind.name())
+    }
+}
 
 /// Collects the effects of one call of a handler, until the handler returns.
 ///
@@ -202,9 +310,149 @@ pub enum CollectError {
     StillCollecting,
 }
 
+/// An effect that the store refused. The guard of its write held, but neither the write nor any of its
+/// effects was applied.
+///
+/// It is the failure of the handler: the key is released, and a later delivery calls the handler again.
+/// `Display` holds no payload.
+///
+/// ```
+/// use lambda_idempotency_core::effects::{RefusalReason, RefusedEffect};
+///
+/// let refused = RefusedEffect::new(RefusalReason::ConditionFailed).at(1);
+/// assert_eq!(
+///     refused.to_string(),
+///     "nothing was committed: the condition of effect 2 did not hold; read in the handler what the \
+///      condition depends on, and decide there"
+/// );
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RefusedEffect {
+    reason: RefusalReason,
+    position: Option<usize>,
+    detail: Option<Arc<str>>,
+}
+
+/// Why an effect was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum RefusalReason {
+    /// Its condition did not hold.
+    ConditionFailed,
+    /// It, or all effects together, are more than the database takes in one transaction.
+    TooLarge,
+    /// The database does not understand it, or it does not fit its table.
+    Invalid,
+    /// The function may not do it.
+    Denied,
+    /// It takes longer than the call of the store had. A longer call may succeed.
+    TooSlow,
+}
+
+impl RefusedEffect {
+    /// A refusal for this reason.
+    #[must_use]
+    pub const fn new(reason: RefusalReason) -> Self {
+        Self { reason, position: None, detail: None }
+    }
+
+    /// Says which effect was refused: its position in the order of collection, from 0.
+    #[must_use]
+    pub const fn at(mut self, position: usize) -> Self {
+        self.position = Some(position);
+        self
+    }
+
+    /// Adds what the database said. It must not hold a payload or a key.
+    #[must_use]
+    pub fn with_detail(mut self, detail: impl Into<Arc<str>>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Why it was refused.
+    #[must_use]
+    pub const fn reason(&self) -> RefusalReason {
+        self.reason
+    }
+
+    /// The position of the effect in the order of collection, from 0. `None` if it is not known which
+    /// one was refused, or if it was all of them together.
+    #[must_use]
+    pub const fn position(&self) -> Option<usize> {
+        self.position
+    }
+}
+
+impl RefusalReason {
+    /// The type of the handler's failure.
+    #[must_use]
+    pub const fn error_type(self) -> &'static str {
+        match self {
+            Self::ConditionFailed => "an effect whose condition did not hold",
+            Self::TooLarge => "an effect that is too large",
+            Self::Invalid => "an effect that is not valid",
+            Self::Denied => "an effect that is not permitted",
+            Self::TooSlow => "an effect that takes too long",
+        }
+    }
+}
+
+impl fmt::Display for RefusedEffect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("nothing was committed: ")?;
+        let which = match self.position {
+            Some(position) => format!("effect {}", position + 1),
+            None => "an effect".to_owned(),
+        };
+        match self.reason {
+            RefusalReason::ConditionFailed => write!(
+                f,
+                "the condition of {which} did not hold; read in the handler what the condition \
+                 depends on, and decide there"
+            ),
+            RefusalReason::TooLarge => write!(
+                f,
+                "{which} is more than the database takes in one transaction; collect less in a call"
+            ),
+            RefusalReason::Invalid => write!(
+                f,
+                "{which} is not valid for the database; check its table, its key and its expressions"
+            ),
+            RefusalReason::Denied => {
+                write!(f, "{which} is not permitted; allow the function to do it to that table")
+            }
+            RefusalReason::TooSlow => write!(
+                f,
+                "{which} takes longer than the time that is left for it; let it do less in a call, or \
+                 give the function more time"
+            ),
+        }?;
+        match &self.detail {
+            Some(detail) => write!(f, " ({detail})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for RefusedEffect {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn debug_shows_the_type_of_effects_and_nothing_of_their_content() {
+        let shown = format!("{:?}", Effects::new("s3cr3t".to_owned()));
+        assert_eq!(shown, "Effects(alloc::string::String)");
+    }
+
+    #[test]
+    fn only_clones_are_equal() {
+        let (one, other) = (Effects::new(1_u8), Effects::new(1_u8));
+        assert_eq!(one, one.clone());
+        assert_ne!(one, other);
+    }
 
     #[test]
     fn effects_of_another_store_are_refused() {

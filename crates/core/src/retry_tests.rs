@@ -1,8 +1,8 @@
-//! Limits and pauses, with a clock that steps.
+//! Limits and pauses, with a clock that steps, and what a failure says.
 
 use std::{future::poll_fn, pin::pin, sync::Mutex, task::Poll, time::Duration};
 
-use super::{backoff::random_share, *};
+use super::*;
 use crate::clock::{BoxFuture, Clock, Timestamp};
 
 /// Sleeps by stepping, and keeps how long it slept.
@@ -130,4 +130,27 @@ async fn pauses_of_one_seed_are_the_same_and_of_two_are_not() {
     }
     assert_eq!(all[0], all[1]);
     assert_ne!(all[0], all[2]);
+}
+
+#[test]
+fn a_report_says_that_an_earlier_attempt_is_in_doubt() {
+    let refused = RequestFailure::<()>::new(StoreErrorKind::Refused, "refused").because("22000");
+    let error = refused.clone().report(true);
+    assert!(error.may_have_applied());
+    assert_eq!(
+        error.to_string(),
+        "refused by the store: an attempt had no answer and may have been applied; after it: refused"
+    );
+    let error = refused.report(false);
+    assert!(!error.may_have_applied());
+    assert_eq!(chain(&error), "refused by the store: refused: 22000");
+}
+
+#[test]
+fn a_message_ends_before_what_it_quotes() {
+    for message in ["value of key \"s3cr3t\"", "value of key 's3cr3t'", "value of key „s3cr3t“"]
+    {
+        assert_eq!(unquoted(message), "value of key");
+    }
+    assert_eq!(unquoted("no space left"), "no space left");
 }
