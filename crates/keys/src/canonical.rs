@@ -8,11 +8,10 @@
 
 use std::io::Write;
 
-use super::{
+use crate::{
     jmespath::{
-        defects::Optional,
         read::EXACT_LIMIT,
-        value::{Kind, MOST_BYTES, Number, Value},
+        value::{Kind, MOST_BYTES, Number, Optional, Value},
     },
     selection::SelectionError,
 };

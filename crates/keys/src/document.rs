@@ -3,11 +3,11 @@
 //! We do not use `serde_json` here: how it treats numbers and the order of members depends on
 //! features that any crate of the user's program can turn on, and keys must not depend on them.
 
-use super::jmespath::{
+use crate::jmespath::{
+    ast::Wanted,
     read::{read, read_wanted},
     scan::DocumentError,
     value::{Value, Variant},
-    wanted::Wanted,
 };
 use std::{fmt, sync::Arc};
 

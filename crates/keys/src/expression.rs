@@ -1,18 +1,15 @@
 //! Key expressions: compiled when a function starts, evaluated for each record.
 
-use super::{
+use crate::{
     canonical,
     document::{Document, FieldSet},
     jmespath::{
-        ast::Node,
-        defects::{Absent, Optional},
+        ast::{FieldSets, Node, Wanted},
         evaluate::Evaluation,
         parser,
-        value::{self, Kind, MOST_BYTES, Variant},
-        wanted::{FieldSets, Wanted},
+        value::{self, Absent, Kind, MOST_BYTES, Optional, Variant},
     },
-    parts::{self, Shape},
-    selection::{Selection, SelectionError},
+    selection::{self, Selection, SelectionError, Shape},
 };
 use serde_json::{Number, Value};
 use std::{fmt, sync::Arc};
@@ -136,7 +133,7 @@ impl Expression {
     /// ```
     #[must_use]
     pub fn parts(&self) -> Vec<String> {
-        parts::names(&self.node)
+        selection::names(&self.node)
     }
 
     /// How its parts are combined. The keys of two expressions can be equal only if their shapes
@@ -173,7 +170,7 @@ impl Expression {
     /// double cannot hold exactly.
     pub fn select(&self, document: &Document) -> Result<Selection, SelectionError> {
         let (selected, absent) = self.run(document)?;
-        parts::check(&selected, absent, &self.optional)?;
+        selection::check(&selected, absent, &self.optional)?;
         let mut bytes = Vec::with_capacity(64);
         canonical::write(&selected, Some(&self.optional), &mut bytes)?;
         Ok(Selection(bytes))

@@ -35,7 +35,6 @@
 //! ```
 
 mod canonical;
-mod digest;
 mod document;
 mod expression;
 #[cfg_attr(
@@ -44,7 +43,6 @@ mod expression;
 )]
 mod jmespath;
 mod make_key;
-mod parts;
 mod path;
 #[cfg(feature = "powertools")]
 pub mod powertools;
@@ -54,16 +52,14 @@ mod selection;
 mod selector;
 mod unwinding;
 
-pub use digest::{Digest, Secret, SecretError};
 pub use document::{Document, FieldSet};
 pub use expression::{Expression, ExpressionError};
-pub use jmespath::{defects::Collision, scan::DocumentError};
-pub use make_key::{Key, KeyFormat, Scope, is_operation_name};
-pub use parts::Shape;
+pub use jmespath::{scan::DocumentError, value::Collision};
+pub use make_key::{Digest, Key, KeyFormat, Scope, Secret, SecretError, is_operation_name};
 pub use path::{
     IntoKeyPath, IntoPayloadPath, KeyPath, PayloadPath, RecordPath, View, payload, record,
 };
-pub use selection::{Selection, SelectionError};
+pub use selection::{Selection, SelectionError, Shape};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

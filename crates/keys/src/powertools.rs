@@ -42,18 +42,16 @@ use sha2::Digest as _;
 pub use crate::Collision;
 use crate::{
     ExpressionError, Key, Selection, SelectionError,
-    digest::hex,
     jmespath::{
         ast::Node,
-        defects::{Absent, Collisions, Optional},
         evaluate::Evaluation,
         parser::parse,
         read::read,
-        value::{Value, Variant},
+        value::{Absent, Collisions, Optional, Value, Variant},
         write::write,
     },
-    parts::check,
-    selection::Made,
+    make_key::hex,
+    selection::{Made, check},
 };
 
 /// A language whose keys [`PowertoolsKeys`] makes. Its name is that of [`PowertoolsLanguage::name`].

@@ -12,7 +12,7 @@ use crate::{
 };
 #[cfg(feature = "powertools")]
 use crate::{
-    jmespath::{ast::Node, wanted::FieldSets},
+    jmespath::ast::{FieldSets, Node},
     powertools::PowertoolsKeys,
 };
 

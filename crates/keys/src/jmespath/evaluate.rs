@@ -3,11 +3,11 @@
 use std::{cell::Cell, collections::BTreeMap, ptr, sync::Arc};
 
 use super::{
-    ast::Node,
-    defects::{Absent, Collision, Collisions, Optional},
-    text::Text,
-    value::{MOST_BYTES, Members, Presence, Value, Variant},
-    wanted::Wanted,
+    ast::{Node, Wanted},
+    value::{
+        Absent, Collision, Collisions, MOST_BYTES, Members, Optional, Presence, Text, Value,
+        Variant,
+    },
 };
 
 /// The most items that an evaluation may make, because an expression can multiply the data of a record. A document has

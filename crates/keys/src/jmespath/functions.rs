@@ -15,13 +15,10 @@ use base64::{
 use flate2::{bufread::GzDecoder, read::MultiGzDecoder};
 
 use super::{
-    ast::Encoding,
-    defects::{Collision, Collisions},
+    ast::{Encoding, Wanted},
     read::{is_beyond_us, read, read_wanted},
-    text::Text,
     tokens::left_out,
-    value::{Value, Variant},
-    wanted::Wanted,
+    value::{Collision, Collisions, Text, Value, Variant},
 };
 
 impl Encoding {

@@ -12,14 +12,11 @@
 
 pub(super) mod ast;
 mod decimal;
-pub(super) mod defects;
 pub(super) mod evaluate;
 mod functions;
 pub(super) mod parser;
 pub(super) mod read;
 pub(super) mod scan;
-pub(super) mod text;
 mod tokens;
 pub(super) mod value;
-pub(super) mod wanted;
 pub(super) mod write;

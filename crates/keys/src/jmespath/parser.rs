@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use super::{
     ast::{Encoding, Known, Node},
-    text::Text,
     tokens::{Cursor, Mistake, PROJECTION, PROJECTION_STOP, Token, left_out, tokens},
-    value::Variant,
+    value::{Text, Variant},
 };
 
 /// The longest expression in bytes: short enough to be quoted in messages.

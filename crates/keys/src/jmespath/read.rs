@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use super::{
+    ast::Wanted,
     decimal::Decimal,
     scan::{CHARACTER, DocumentError, Reader},
     value::{Kind, MOST_BYTES, Members, Number, Value, Variant},
-    wanted::Wanted,
 };
 
 /// The deepest nesting of documents in the library variants. In the standard variant the limit is

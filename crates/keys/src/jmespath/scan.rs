@@ -1,9 +1,6 @@
 //! Scans the strings and numerals of a JSON text, with the positions of errors.
 
-use super::{
-    text::Text,
-    value::{MOST_BYTES, Variant},
-};
+use super::value::{MOST_BYTES, Text, Variant};
 
 /// Why a text cannot be read as a document. It names the position, never the content. Its text completes the
 /// sentence "the payload is ..".

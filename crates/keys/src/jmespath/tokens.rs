@@ -2,8 +2,7 @@
 
 use super::{
     read::read,
-    text::Text,
-    value::{Value, Variant},
+    value::{Text, Value, Variant},
 };
 
 /// The byte offset of a mistake in an expression, and its message.

@@ -1,9 +1,13 @@
 //! A JSON value with every detail that a variant can observe: the order of members, numbers beyond
-//! 64 bits. Strings are in `text`.
+//! 64 bits, and half surrogates in texts. And why a value cannot be a key: a part of it is missing, or distinct records
+//! can share it under Powertools.
 
-use std::{collections::HashMap, sync::Arc};
-
-use super::text::Text;
+use std::{
+    cell::Cell,
+    cmp::Ordering,
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 /// The most bytes of a document: more than any event that Lambda delivers (6 MB).
 pub(crate) const MOST_BYTES: usize = 8 << 20;
@@ -207,5 +211,181 @@ impl Presence {
             Value::Object(members) => members.len() == 0,
         };
         if is_empty { Self::Empty } else { Self::Present }
+    }
+}
+
+/// A text, in one of two forms. Equal texts always have the same form.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Text {
+    Plain(Arc<str>),
+    /// Code points that include half surrogates; never in the standard variant.
+    Codes(Arc<[u32]>),
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::Plain(text.into())
+    }
+}
+
+/// Ordered by code points, as the bytes of UTF-8 are.
+impl Ord for Text {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self, other) {
+            (Self::Plain(one), Self::Plain(other)) => one.cmp(other),
+            (one, other) => one.codes().cmp(other.codes()),
+        }
+    }
+}
+
+impl PartialOrd for Text {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Text {
+    pub(crate) fn from_codes(codes: Vec<u32>) -> Self {
+        let plain: Option<String> = codes.iter().map(|&code| char::from_u32(code)).collect();
+        plain.map_or_else(|| Self::Codes(codes.into()), |plain| Self::Plain(plain.into()))
+    }
+
+    /// Combines surrogate pairs into code points.
+    pub(crate) fn from_units(units: &[u16]) -> Self {
+        let decoded = char::decode_utf16(units.iter().copied());
+        let code = |unit: Result<char, _>| {
+            unit.map_or_else(
+                |e: std::char::DecodeUtf16Error| e.unpaired_surrogate().into(),
+                u32::from,
+            )
+        };
+        Self::from_codes(decoded.map(code).collect())
+    }
+
+    pub(crate) fn codes(&self) -> impl Iterator<Item = u32> {
+        let (plain, codes): (&str, &[u32]) = match self {
+            Self::Plain(plain) => (plain, &[]),
+            Self::Codes(codes) => ("", codes),
+        };
+        plain.chars().map(u32::from).chain(codes.iter().copied())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.to_str() == Some("")
+    }
+
+    /// The UTF-16 units, as in JavaScript.
+    pub(crate) fn units(&self) -> Vec<u16> {
+        let mut units = Vec::new();
+        for code in self.codes() {
+            match char::from_u32(code) {
+                Some(c) => units.extend(c.encode_utf16(&mut [0; 2]).iter()),
+                // A half surrogate is one unit.
+                None => units.push(u16::try_from(code).unwrap_or(0xFFFD)),
+            }
+        }
+        units
+    }
+
+    /// The text as a `str`, if it has no half surrogates.
+    pub(crate) fn to_str(&self) -> Option<&str> {
+        match self {
+            Self::Plain(plain) => Some(plain),
+            Self::Codes(_) => None,
+        }
+    }
+
+    /// The text for messages, with half surrogates replaced.
+    pub(crate) fn shown(&self) -> String {
+        self.codes().map(|code| char::from_u32(code).unwrap_or('\u{FFFD}')).collect()
+    }
+
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.to_str() == Some(text)
+    }
+}
+
+/// A part that is missing or empty, with its place from the innermost list outwards.
+pub(crate) struct Absent {
+    pub(crate) presence: Presence,
+    place: Vec<String>,
+}
+
+impl Absent {
+    pub(super) fn at(presence: Presence, label: String) -> Self {
+        Self { presence, place: vec![label] }
+    }
+
+    pub(super) fn within(mut self, label: String) -> Self {
+        self.place.push(label);
+        self
+    }
+
+    /// Its place, from the outermost list inwards.
+    pub(crate) fn place(self) -> String {
+        self.place.into_iter().rev().collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The parts of an expression that may be missing: by name if the expression names its parts (`{x: a}`), otherwise by
+/// index, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Optional {
+    pub(crate) names: BTreeSet<String>,
+    pub(crate) positions: BTreeSet<usize>,
+}
+
+/// How distinct records can get the same key under Powertools. The message never quotes the
+/// selected value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Collision {
+    /// A number that is not distinct from others: a double cannot hold it exactly, or (in
+    /// TypeScript) its double has other integers too.
+    #[error("it selects a number that the variant cannot distinguish from others")]
+    Number,
+    /// An object with two members of one name, of which the last counts.
+    #[error("it selects from an object that names a member twice")]
+    RepeatedMember,
+    /// A member named `__proto__`, which TypeScript leaves out.
+    #[error("it selects a member `__proto__`, which the variant leaves out")]
+    Prototype,
+    /// A value that is `undefined` in JavaScript, and is left out or becomes `null`.
+    #[error("it selects something undefined, which the variant leaves out")]
+    Undefined,
+    /// `0`, `false`, or a list or object of such values, which TypeScript treats as missing.
+    #[error("it selects only values that the variant treats as missing")]
+    TakenForMissing,
+    /// Text that is not UTF-8, which TypeScript replaces.
+    #[error("it decodes bytes that are not UTF-8, which the variant replaces")]
+    Text,
+    /// The record belongs to a tenant, which the variant does not add to its keys.
+    #[error("the record has a tenant, which the variant leaves out")]
+    Tenant,
+}
+
+/// The first collision that an evaluation found in the values it used.
+#[derive(Default)]
+pub(crate) struct Collisions {
+    first: Cell<Option<Collision>>,
+}
+
+impl Collisions {
+    /// The first one, if there was any.
+    pub(crate) const fn first(&self) -> Option<Collision> {
+        self.first.get()
+    }
+
+    /// Records a collision, unless one was recorded before.
+    pub(crate) fn note(&self, collision: Collision) {
+        if self.first.get().is_none() {
+            self.first.set(Some(collision));
+        }
+    }
+
+    pub(crate) fn see_members(&self, members: &Members) {
+        if members.repeated {
+            self.note(Collision::RepeatedMember);
+        }
     }
 }

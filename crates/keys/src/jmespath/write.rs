@@ -4,10 +4,8 @@ use std::fmt::Write as _;
 
 use super::{
     decimal,
-    defects::{Collision, Collisions},
     evaluate::EvaluationError,
-    text::Text,
-    value::{Kind, MOST_BYTES, Members, Number, Value, Variant},
+    value::{Collision, Collisions, Kind, MOST_BYTES, Members, Number, Text, Value, Variant},
 };
 
 /// The longest text in bytes. A value that was read grows at most fivefold (JavaScript writes
