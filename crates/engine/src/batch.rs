@@ -48,11 +48,10 @@ use lambda_idempotency_keys::Key;
 
 use crate::{
     completed::{Cache, Completed},
-    driver::Driver,
+    driver::{Driver, read_contained},
     machine::{FIRST_CALL, each, unanswered},
     observe::{Observer, Observers, TracingObserver},
-    parts::{EngineParts, Workers},
-    store_calls,
+    surroundings::{EngineParts, Workers},
 };
 
 /// Drives a store and handlers. Cheap to clone; clones share all.
@@ -192,7 +191,7 @@ impl Engine {
         let until = self.parts.clock.now().plus(FIRST_CALL);
         let claim = Claim::reading(self.parts.application.clone(), policy.clock_skew);
         let (store, keys) = (&*self.parts.store, std::slice::from_ref(key));
-        let found = store_calls::read(store, keys, until).await;
+        let found = read_contained(store, keys, until).await;
         let found = each(found, || Err(unanswered())).next();
         let record = found.unwrap_or_else(|| Err(unanswered()))?;
         let now = self.parts.clock.now();

@@ -8,7 +8,10 @@ use std::{
     time::Duration,
 };
 
-use crate::{call::Call, delivered::Delivered, record_id::RecordId};
+use crate::{
+    call::Call,
+    delivered::{Delivered, RecordId},
+};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Timestamp},
     failure::Failure,

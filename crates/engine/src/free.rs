@@ -11,8 +11,8 @@ use lambda_idempotency_keys::Key;
 
 use crate::{
     batch::Engine,
+    driver::{read_contained, write_contained},
     machine::{FIRST_CALL, each, unanswered},
-    store_calls,
 };
 
 /// Why a key was not freed.
@@ -36,7 +36,7 @@ impl Engine {
         let parts = self.parts();
         let (store, clock) = (&*parts.store, &parts.clock);
         let until = clock.now().plus(FIRST_CALL);
-        let found = store_calls::read(store, from_ref(key), until).await;
+        let found = read_contained(store, from_ref(key), until).await;
         let found = each(found, || Err(unanswered())).next();
         let found = found.unwrap_or_else(|| Err(unanswered())).map_err(NotFreed::Store)?;
         let claim = Claim::reading(parts.application.clone(), policy.clock_skew);
@@ -50,7 +50,7 @@ impl Engine {
         }
         let mut writes = [Write::new(key.clone(), guard, None)];
         let until = clock.now().plus(FIRST_CALL);
-        let verdicts = store_calls::write(store, &mut writes, until).await;
+        let verdicts = write_contained(store, &mut writes, until).await;
         match verdicts.into_iter().next() {
             Some(Verdict::Written) => Ok(was),
             Some(Verdict::Found(found)) => {

@@ -27,11 +27,8 @@ pub mod free;
 mod handler;
 pub mod machine;
 pub mod observe;
-mod parts;
-mod record_id;
 mod running;
 pub mod steps;
-mod store_calls;
 mod surroundings;
 mod trace_context;
 
