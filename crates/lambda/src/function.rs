@@ -22,8 +22,7 @@ use serde_json::value::RawValue;
 use tower_service::Service;
 
 use crate::{
-    call::Invoked,
-    deadline::{Read, invocation_deadline},
+    call::{Invoked, Read, invocation_deadline},
     divert::{Sinks, claimed_keys, time_for_sinks},
     error::InvocationError,
     find_key::Extraction,

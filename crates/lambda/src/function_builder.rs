@@ -14,7 +14,7 @@ use crate::{
     handler::{ErasedHandler, Handler, HandlerResult, Payload, Typed},
     names::{HandlerType, Names},
     operation::Operation,
-    route::{Route, checks::Draft},
+    route::{Draft, Route},
     source::{Sources, parts_of_each},
 };
 

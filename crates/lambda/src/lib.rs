@@ -444,7 +444,6 @@
 //! ```
 
 mod call;
-mod deadline;
 mod decode;
 mod divert;
 mod envelope;
@@ -465,7 +464,6 @@ mod operation;
 pub mod outbox;
 pub mod recovery;
 mod rejection;
-mod result;
 mod route;
 pub mod source;
 pub mod store;

@@ -8,7 +8,7 @@ use std::{
 
 use lambda_idempotency_core::policy::Mode;
 
-use crate::{error::ConfigError, operation::prepare::modes_agree};
+use crate::{error::ConfigError, operation::modes_agree};
 
 /// The names in use. Clones share them.
 ///

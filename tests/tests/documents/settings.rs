@@ -73,7 +73,7 @@ fn documented_defaults_are_the_defaults() {
     let is_of_policy = |name: &str| policy.contains(&format!(" {name}: "));
     for (path, item, least) in [
         ("crates/core/src/policy.rs", "    pub ", 13),
-        ("crates/lambda/src/operation/policies.rs", "    pub fn ", 8),
+        ("crates/lambda/src/operation/settings.rs", "    pub fn ", 8),
     ] {
         let (text, mut comment, mut found) = (read(path), String::new(), 0);
         for line in text.lines() {

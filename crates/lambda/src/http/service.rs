@@ -27,11 +27,10 @@ use super::{
     request_key::{Compared, RequestKey, of_body, text},
 };
 use crate::{
-    call::Invoked,
-    deadline::{Read, invocation_deadline},
+    call::{Invoked, Read, invocation_deadline},
     find_key::Extraction,
+    handler::Bypass,
     rejection::Rejection,
-    result::Bypass,
 };
 
 /// A service that handles each request once per key, and answers later ones with the first

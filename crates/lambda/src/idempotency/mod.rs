@@ -2,7 +2,6 @@
 
 mod free;
 mod from_env;
-mod nested;
 pub(crate) mod run;
 pub(crate) mod run_context;
 mod run_many;

@@ -1,8 +1,11 @@
 //! [`Idempotency::run`] and [`Idempotency::kept_result`]: any function, once per key of a payload.
 
 use std::{
+    cell::RefCell,
     future::{Future, ready},
+    pin::Pin,
     sync::Arc,
+    task::{Context, Poll},
 };
 
 use futures_util::FutureExt as _;
@@ -20,18 +23,17 @@ use lambda_idempotency_engine::{
 use lambda_idempotency_keys::{Key, producer::ProducerError};
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::{
+    Idempotency,
+    run_context::{IntoRunContext, RunContext},
+};
 use crate::{
     call::Invoked,
     error::{ConfigError, ResultLost, RunError},
     find_key::{Extraction, Texts},
-    handler::{CallResult, serialized},
-    idempotency::{
-        Idempotency, nested,
-        run_context::{IntoRunContext, RunContext},
-    },
+    handler::{Bypass, CallResult, ResultFrom, decoded, result_of, serialized},
     names::Use,
     operation::{Operation, Prepared},
-    result::{Bypass, ResultFrom, decoded, result_of},
 };
 
 impl Idempotency {
@@ -345,7 +347,7 @@ pub(crate) fn work<'a>(
     match extraction.work(record, texts, |_| Ok(job)) {
         Work::Reject(rejected) => Err(RunError::Rejected(rejected.into())),
         Work::Keyed { key, fingerprint, payload, job } => {
-            let outer = nested::OuterKey::new(engine, &key);
+            let outer = OuterKey::new(engine, &key);
             if outer.is_entered() {
                 return Err(RunError::Nested { operation: Arc::clone(&operation.name) });
             }
@@ -373,6 +375,73 @@ pub(crate) fn answer<R: DeserializeOwned>(
         done_at: completion.and_then(|completion| completion.done_at),
         answers_until: completion.map(|completion| completion.answers_until),
     })
+}
+
+thread_local! {
+    /// The keys whose functions this thread is polling, the innermost last.
+    static WITHIN: RefCell<Vec<OuterKey>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A key, and the engine that processes it.
+///
+/// A function that `run` calls may call `run` itself. With the same name and the same key, the inner call would wait for the
+/// outer one, which waits for the inner one: every attempt would end as busy. Therefore each key is noted while its function
+/// is polled, and an inner call for it fails at once.
+#[derive(Clone, PartialEq, Eq)]
+struct OuterKey {
+    engine: usize,
+    key: Key,
+}
+
+impl OuterKey {
+    pub(crate) fn new(engine: &Engine, key: &Key) -> Self {
+        // Engines of two stores can have equal keys. Clones of one engine share a clock and
+        // different engines do not, so the clock's address identifies the engine.
+        let engine = std::sync::Arc::as_ptr(engine.clock()).addr();
+        Self { engine, key: key.clone() }
+    }
+
+    /// Whether its function is being polled.
+    fn is_entered(&self) -> bool {
+        WITHIN.try_with(|within| within.borrow().contains(self)).unwrap_or(false)
+    }
+
+    /// Wraps the function so that the key is noted while the function is polled.
+    pub(crate) fn around(self, job: Job<'_>) -> Job<'_> {
+        Box::new(move |call| Box::pin(Around { key: self, running: job(call) }))
+    }
+}
+
+/// A function that notes its key while it is polled.
+struct Around<'a> {
+    key: OuterKey,
+    running: BoxFuture<'a, Result<Returned, Failure>>,
+}
+
+impl Future for Around<'_> {
+    type Output = Result<Returned, Failure>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let _entered = Entered::new(self.key.clone());
+        self.running.as_mut().poll(context)
+    }
+}
+
+/// Removes the note when it is dropped, also during a panic.
+struct Entered;
+
+impl Entered {
+    fn new(key: OuterKey) -> Self {
+        // Fails only while the thread is ending; then `drop` removes nothing either.
+        let _ = WITHIN.try_with(|within| within.borrow_mut().push(key));
+        Self
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        let _ = WITHIN.try_with(|within| within.borrow_mut().pop());
+    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,7 @@ use std::{fmt, sync::Arc};
 use lambda_idempotency_core::clock::Timestamp;
 use lambda_runtime::Context;
 
-use crate::{
-    call::{Invoked, LastInvoked},
-    deadline::{Read, invocation_deadline},
-};
+use crate::call::{Invoked, LastInvoked, Read, invocation_deadline};
 
 /// The context of a call of [`Idempotency::run`](crate::Idempotency::run): its deadline and its
 /// tenant.

@@ -12,18 +12,17 @@ use lambda_idempotency_engine::{
 };
 use serde::Serialize;
 
+use super::{
+    Idempotency,
+    run::{Run, answer, job, work},
+    run_context::{IntoRunContext, RunContext},
+};
 use crate::{
     call::Invoked,
     error::RunError,
     find_key::Extraction,
-    handler::CallResult,
-    idempotency::{
-        Idempotency,
-        run::{Run, answer, job, work},
-        run_context::{IntoRunContext, RunContext},
-    },
+    handler::{Bypass, CallResult},
     operation::{Operation, Prepared},
-    result::Bypass,
 };
 
 impl Idempotency {

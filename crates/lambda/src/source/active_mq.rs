@@ -12,8 +12,7 @@ use super::{
     filter::Kind,
     member::{Member, base64_text, descend, id, json_object, list, object, scalar, text},
     record::{Record, identity_of, record_id},
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
 };
 use crate::decode::Format;
 

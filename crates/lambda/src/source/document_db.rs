@@ -13,8 +13,7 @@ use super::{
     filter::Kind,
     member::{Member, id, json_object, list, named, object, text},
     record::{Record, record_id},
-    setters::source,
-    settings::{KeepOrder, Settings},
+    settings::{KeepOrder, Settings, source},
 };
 use crate::rejection::Rejection;
 

@@ -13,14 +13,12 @@ use serde_json::value::RawValue;
 
 use super::{
     attributes,
-    contract::{About, EventSource},
+    contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
     member::{id, json_object, object, text},
     record::{Item, Record, identity_of, record_id},
-    response::partial,
-    setters::source,
-    settings::{KeepOrder, Settings},
+    settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };
 use crate::{error::InvocationError, rejection::Rejection};

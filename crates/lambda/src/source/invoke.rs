@@ -12,8 +12,7 @@ use super::{
     contract::{About, EventSource, Parts, Source, sealed},
     event::Event,
     record::Record,
-    setters,
-    settings::{Answer, Settings},
+    settings::{self, Answer, Settings},
 };
 use crate::rejection::Rejection;
 
@@ -89,7 +88,7 @@ impl Invoke {
     }
 }
 
-setters::group!(common Invoke);
+settings::group!(common Invoke);
 
 impl sealed::Sealed for Invoke {
     fn parts(self) -> Parts {

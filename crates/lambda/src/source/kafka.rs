@@ -12,7 +12,7 @@ use lambda_idempotency_engine::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    contract::{About, EventSource},
+    contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
     member::{
@@ -20,9 +20,7 @@ use super::{
         text_of_bytes,
     },
     record::{Item, Record},
-    response::partial,
-    setters::source,
-    settings::{KeepOrder, Settings},
+    settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };
 use crate::{decode::Format, error::InvocationError, rejection::Rejection};

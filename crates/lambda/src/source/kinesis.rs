@@ -9,14 +9,12 @@ use flate2::read::GzDecoder;
 use serde_json::value::RawValue;
 
 use super::{
-    contract::{About, EventSource},
+    contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
     member::{base64_bytes, base64_text, id, json_object, object, text},
     record::{Item, Record, identity_of, record_id},
-    response::partial,
-    setters::source,
-    settings::{KeepOrder, Settings},
+    settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };
 use crate::{decode::Format, error::InvocationError};

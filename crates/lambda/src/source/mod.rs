@@ -88,17 +88,14 @@
 
 // How the code of a source is laid out:
 //
-// setters.rs    the settings that several sources have: `source!`
-// settings.rs   what a user has set: `Settings`
+// settings.rs   what a user has set: `Settings`, and the setters that several sources have: `source!`
 // sink.rs       what a sink gets
-// several.rs    several sources of one handler
-// contract.rs   what every source can read: `EventSource`
-// any.rs        all sources
+// contract.rs   what every source can read: `EventSource`; the response to a source: ids, checkpoints, or an error
+// any.rs        all sources, and the envelopes in their records
 // record.rs     a record of any source: `Record`
 // event.rs      an event's outermost members, which show its source
 // member.rs     reads members
 // <source>.rs   its type, and its records: id, identity, order group, payload
-// response.rs   the response to a source: ids, checkpoints, or an error
 
 mod active_mq;
 mod any;
@@ -107,7 +104,6 @@ mod busy;
 mod contract;
 mod document_db;
 mod dynamodb;
-mod envelopes;
 mod event;
 mod event_bridge;
 mod filter;
@@ -118,12 +114,9 @@ mod member;
 mod pipe;
 mod rabbit_mq;
 mod record;
-mod response;
 mod s3;
 mod scheduler;
-mod setters;
 mod settings;
-mod several;
 mod sink;
 mod sns;
 mod sqs;
@@ -131,7 +124,7 @@ mod sqs;
 pub use crate::envelope::Envelope;
 pub use active_mq::ActiveMq;
 pub use busy::BusyRecord;
-pub use contract::Source;
+pub use contract::{Source, Sources};
 pub use document_db::DocumentDb;
 pub use dynamodb::DynamoDbStream;
 pub use event_bridge::EventBridge;
@@ -147,19 +140,15 @@ pub use rabbit_mq::RabbitMq;
 pub use s3::S3;
 pub use scheduler::Scheduler;
 pub use settings::KeepOrder;
-pub use several::Sources;
 pub use sink::{DivertReason, DivertedRecord, SinkFuture};
 pub use sns::Sns;
 pub use sqs::Sqs;
 
 #[doc(hidden)]
 pub use any::AnySource;
-pub(crate) use any::{ALL, records_of};
-pub(crate) use contract::{About, EventSource, Parts};
-pub(crate) use envelopes::{hidden_with, known_by};
+pub(crate) use any::{ALL, hidden_with, known_by, records_of};
+pub(crate) use contract::{About, EventSource, Parts, all_or_error, parts_of_each};
 pub(crate) use event::Event;
 pub(crate) use record::{Record, messaging, share_arns};
-pub(crate) use response::all_or_error;
 pub(crate) use settings::Settings;
-pub(crate) use several::parts_of_each;
 pub(crate) use sink::{RecordEnd, Sink};

@@ -15,7 +15,7 @@ use serde_json::value::RawValue;
 
 use super::{
     active_mq::{self, ActiveMq, ActiveMqEvents},
-    contract::{About, EventSource, Parts, Source, sealed::Sealed},
+    contract::{About, EventSource, Parts, Source, all_or_error, partial, sealed::Sealed},
     dynamodb::{self, DynamoDbEvents, DynamoDbStream},
     event::{Event, takes_all},
     filter::Kind,
@@ -24,7 +24,6 @@ use super::{
     member::{id, json_object, object, text},
     rabbit_mq::{self, RabbitMq, RabbitMqEvents},
     record::{Item, Record},
-    response::{all_or_error, partial},
     settings::Settings,
     sink::RecordEnd,
     sqs::{self, Sqs, SqsEvents},

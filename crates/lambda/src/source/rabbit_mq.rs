@@ -21,8 +21,7 @@ use super::{
         text_of_bytes,
     },
     record::{Record, identity_of, record_id},
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
 };
 use crate::{decode::Format, rejection::Rejection};
 

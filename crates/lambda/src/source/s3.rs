@@ -14,8 +14,7 @@ use super::{
     filter::Kind,
     member::{id, json_object, object, text},
     record::Record,
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
 };
 use crate::rejection::Rejection;
 

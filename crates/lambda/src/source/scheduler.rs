@@ -21,8 +21,7 @@ use super::{
     filter::Kind,
     member::id,
     record::Record,
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
 };
 use crate::rejection::Rejection;
 

@@ -13,8 +13,7 @@ use super::{
     filter::Kind,
     member::{descend, id, json_object, object, text},
     record::{Record, identity_of, record_id},
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
 };
 use crate::{decode::Format, rejection::Rejection};
 

@@ -11,14 +11,12 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::{
-    contract::{About, EventSource},
+    contract::{About, EventSource, all_or_error, partial},
     event::Event,
     filter::Kind,
     member::{Member, Text, descend, json_object, members, object, text},
     record::{Item, Record, identity_of, record_id},
-    response::{all_or_error, partial},
-    setters::source,
-    settings::Settings,
+    settings::{Settings, source},
     sink::RecordEnd,
     sns,
 };
