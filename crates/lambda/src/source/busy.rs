@@ -2,7 +2,7 @@
 
 use std::{fmt, future::Future, sync::Arc, time::Duration};
 
-use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::run,
@@ -14,6 +14,8 @@ use super::record::Record;
 
 /// How long all hooks of an invocation may take together.
 const MAX_TIME: Duration = Duration::from_secs(2);
+/// How many hooks run at a time: each may open a connection, and a process may have 1024 open files.
+const AT_ONCE: usize = 64;
 
 /// A record that returns to its source because another worker holds its key.
 #[derive(Clone)]
@@ -57,7 +59,7 @@ impl Hook {
         Self(Arc::new(move |busy| Box::pin(hook(busy))))
     }
 
-    /// Calls the hook concurrently for each busy record. The time is limited, because a slow hook
+    /// Calls the hook for each busy record, some at a time. The time is limited, because a slow hook
     /// must not delay the response beyond the invocation's deadline.
     pub(crate) async fn call_for_busy(
         &self,
@@ -83,8 +85,14 @@ impl Hook {
         }
         let Self(hook) = self;
         // A panic in a hook is ignored: the outcomes are already decided.
-        let time = time_left.min(MAX_TIME);
-        join_all(busy.into_iter().map(|busy| run(|| hook(busy), clock.sleep(time)))).await;
+        let until = now.plus(time_left.min(MAX_TIME));
+        let calls = stream::iter(busy).for_each_concurrent(AT_ONCE, async |busy| {
+            let left = until.since(clock.now());
+            if !left.is_zero() {
+                run(|| hook(busy), clock.sleep(left)).await;
+            }
+        });
+        calls.await;
     }
 }
 

@@ -285,8 +285,9 @@ macro_rules! group {
             /// Calls `hook` with each record that is returned because another worker holds its key, before the function
             /// responds to the source. Default: no hook.
             ///
-            /// All hooks of an invocation run concurrently. They are dropped after two seconds, or after half of the
-            /// remaining time if that is shorter. A hook that fails or panics has no effect on the outcome.
+            /// Of all hooks of an invocation, 64 run at a time. After two seconds, or half of the remaining time if that
+            /// is shorter, they are dropped, and no other is called. A hook that fails or panics has no effect on the
+            /// outcome.
             ///
             /// In [optimistic mode](crate::Mode::Optimistic), which holds no key, it is called only for one that was
             /// claimed before the operation had this mode.

@@ -5,6 +5,7 @@ use std::{
     time::Duration,
 };
 
+use futures_util::future::{Either, select};
 use lambda_idempotency::{
     Function, Operation,
     source::{BusyRecord, Sqs},
@@ -83,4 +84,34 @@ async fn a_hook_that_hangs_or_panics_does_not_change_the_answer() {
         let notified = notified.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         assert_eq!(notified.len(), 1);
     }
+}
+
+/// Each may open a connection, and an event may have ten thousand records.
+#[tokio::test]
+async fn a_hook_is_called_for_many_records_some_at_a_time() {
+    let (world, counts) = (World::new(), Arc::new(Mutex::new((0, 0, 0))));
+    let (clock, counted) = (world.clock.clone(), Arc::clone(&counts));
+    let hook = move |_: BusyRecord| {
+        let (pause, counted) = (clock.sleep(Duration::from_millis(20)), Arc::clone(&counted));
+        async move {
+            {
+                let (running, most, calls) = &mut *counted.lock().unwrap();
+                (*running, *calls) = (*running + 1, *calls + 1);
+                *most = (*running).max(*most);
+            }
+            pause.await;
+            counted.lock().unwrap().0 -= 1;
+        }
+    };
+    let operation = Operation::new("place").key("id");
+    let place = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "sleep");
+    let event = batch((0..2000).map(place));
+    let text = event.to_string();
+    // Another worker claims all keys and is killed.
+    let killed = serve(world.on(Sqs::new().concurrency(2000), &operation), &text, world.context());
+    let killed = select(Box::pin(killed), world.clock.sleep(Duration::from_secs(5)));
+    assert!(matches!(world.clock.drive(killed).await, Either::Right(_)));
+    let function = world.on(Sqs::new().on_busy(hook), &operation);
+    assert_eq!(world.returned(&function, &event).await.len(), 2000);
+    assert_eq!(*counts.lock().unwrap(), (0, 64, 2000), "running, at once, in all");
 }
