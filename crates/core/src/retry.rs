@@ -36,16 +36,64 @@ use std::{
     future::{Future, poll_fn},
     ops::DerefMut,
     pin::pin,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     task::{Poll, ready},
     time::Duration,
 };
 
 use crate::{
-    clock::{Clock, Timestamp},
+    clock::{Clock, SystemClock, Timestamp},
     record::IdempotencyRecord,
     store::{StoreError, StoreErrorKind, Verdict, Write},
 };
+
+/// How long one request may take before it is sent again.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The times of a store's requests.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Timing {
+    /// How long one request may take before it is sent again. Default 1 s.
+    pub attempt_timeout: Duration,
+    /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms.
+    pub backoff: (Duration, Duration),
+    /// The clock. Default: the machine's.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        let clock = Arc::new(SystemClock);
+        Self { attempt_timeout: ATTEMPT_TIMEOUT, backoff: Backoff::DEFAULT, clock }
+    }
+}
+
+impl Timing {
+    /// The time of one call of the store.
+    #[must_use]
+    pub fn budget(&self, call_deadline: Timestamp) -> Budget<'_> {
+        Budget::new(&*self.clock, self.attempt_timeout, call_deadline)
+    }
+
+    /// The pauses between the requests of a call. `shortest` is the least time for a request.
+    #[must_use]
+    pub fn backoff(&self, shortest: Duration) -> Backoff {
+        Backoff::new(self.backoff, shortest)
+    }
+}
+
+impl fmt::Debug for Timing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Timing")
+            .field("attempt_timeout", &self.attempt_timeout)
+            .field("backoff", &self.backoff)
+            .finish_non_exhaustive()
+    }
+}
 
 /// The pauses between requests. They double, and half of each is random, so that workers that were refused at the same
 /// time do not try again at the same time.

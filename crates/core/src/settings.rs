@@ -10,56 +10,11 @@ use std::{
 };
 
 use crate::{
-    clock::{BoxFuture, Clock, SystemClock, Timestamp},
+    clock::{BoxFuture, Timestamp},
     contained::{Ended, run},
-    retry::{Backoff, Budget},
+    retry::Budget,
     together::Together,
 };
-
-/// How long one request may take before it is sent again.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The times of a store's requests.
-#[derive(Clone)]
-#[non_exhaustive]
-pub struct Timing {
-    /// How long one request may take before it is sent again. Default 1 s.
-    pub attempt_timeout: Duration,
-    /// The pause after a failed attempt, and the most it doubles to. Default 25 ms and 400 ms.
-    pub backoff: (Duration, Duration),
-    /// The clock. Default: the machine's.
-    pub clock: Arc<dyn Clock>,
-}
-
-impl Default for Timing {
-    fn default() -> Self {
-        let clock = Arc::new(SystemClock);
-        Self { attempt_timeout: ATTEMPT_TIMEOUT, backoff: Backoff::DEFAULT, clock }
-    }
-}
-
-impl Timing {
-    /// The time of one call of the store.
-    #[must_use]
-    pub fn budget(&self, call_deadline: Timestamp) -> Budget<'_> {
-        Budget::new(&*self.clock, self.attempt_timeout, call_deadline)
-    }
-
-    /// The pauses between the requests of a call. `shortest` is the least time for a request.
-    #[must_use]
-    pub fn backoff(&self, shortest: Duration) -> Backoff {
-        Backoff::new(self.backoff, shortest)
-    }
-}
-
-impl fmt::Debug for Timing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Timing")
-            .field("attempt_timeout", &self.attempt_timeout)
-            .field("backoff", &self.backoff)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The user's function that loads the password of a new connection. Its error is left out, because it may hold the
 /// password.
@@ -69,7 +24,7 @@ impl fmt::Debug for Timing {
 ///
 /// ```
 /// use lambda_idempotency_core::{
-///     clock::Timestamp, settings::{LoadPassword, Timing},
+///     clock::Timestamp, retry::Timing, settings::LoadPassword,
 /// };
 ///
 /// # #[tokio::main(flavor = "current_thread")]
@@ -213,6 +168,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::*;
+    use crate::{clock::Clock, retry::Timing};
 
     #[tokio::test]
     async fn a_password_function_that_panics_fails() {

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use aws_sdk_dynamodb::Client;
-use lambda_idempotency_core::{clock::Clock, request_slots::RequestSlots, settings::Timing};
+use lambda_idempotency_core::{clock::Clock, request_slots::RequestSlots, retry::Timing};
 
 use crate::{
     attributes::Attributes,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use lambda_idempotency_core::settings::Timing;
+use lambda_idempotency_core::retry::Timing;
 #[cfg(feature = "from-env")]
 use lambda_idempotency_core::settings::{NotText, variable};
 

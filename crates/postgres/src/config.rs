@@ -3,8 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
-    retry::{Budget, chain},
-    settings::Timing,
+    retry::{Budget, Timing, chain},
     store::StoreError,
     tls::TlsError,
 };

@@ -4,7 +4,8 @@ use std::{error::Error, fmt, future::Future, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     clock::Clock,
-    settings::{LoadPassword, NotText, Timing, variable},
+    retry::Timing,
+    settings::{LoadPassword, NotText, variable},
     tls::Tls,
 };
 

@@ -4,8 +4,8 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use lambda_idempotency_core::{
     key::Key,
-    retry::chain,
-    settings::{LoadPassword, Timing},
+    retry::{Timing, chain},
+    settings::LoadPassword,
     store::StoreError,
     tls::{Tls, TlsError},
 };
