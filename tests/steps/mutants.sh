@@ -44,5 +44,5 @@ mutants_engine() {
 }
 
 mutants_keys() {
-    mutants keys --file 'crates/keys/src/{canonical,make_key}.rs' -- --lib --test keys
+    mutants keys --file 'crates/keys/src/{make_key,selection}.rs' -- --lib --test keys
 }

@@ -34,8 +34,6 @@
 //! # }
 //! ```
 
-mod canonical;
-mod document;
 mod expression;
 #[cfg_attr(
     not(feature = "powertools"),
@@ -52,9 +50,8 @@ mod selection;
 mod selector;
 mod unwinding;
 
-pub use document::{Document, FieldSet};
-pub use expression::{Expression, ExpressionError};
-pub use jmespath::{scan::DocumentError, value::Collision};
+pub use expression::{Document, Expression, ExpressionError, FieldSet};
+pub use jmespath::{read::DocumentError, value::Collision};
 pub use make_key::{Digest, Key, KeyFormat, Scope, Secret, SecretError, is_operation_name};
 pub use path::{
     IntoKeyPath, IntoPayloadPath, KeyPath, PayloadPath, RecordPath, View, payload, record,

@@ -8,7 +8,7 @@
 //! A text is written unchanged, other scalars after `+`. No part holds `/`, `=`, `@`, `+` or `~`,
 //! so that the key can be parsed in only one way and two canonical forms never become equal.
 
-use super::canonical::MISSING;
+use crate::selection::MISSING;
 
 /// The longest readable key after the operation's name, in bytes.
 const LONGEST: usize = 128;

@@ -8,7 +8,9 @@ use std::{
 
 use crate::{
     Document, DocumentError, Expression, Key, KeyFormat, Scope, Selection, SelectionError, Shape,
-    View, canonical, jmespath::value::Value, selection::Made,
+    View,
+    jmespath::value::Value,
+    selection::{Made, write_canonical},
 };
 #[cfg(feature = "powertools")]
 use crate::{
@@ -199,7 +201,7 @@ impl KeyFn {
         }
         let mut bytes = Vec::with_capacity(64);
         let parts = parts.iter().map(|part| Value::text(part)).collect();
-        canonical::write(&Value::array(parts), None, &mut bytes)?;
+        write_canonical(&Value::array(parts), None, &mut bytes)?;
         Ok(Selection(bytes))
     }
 }

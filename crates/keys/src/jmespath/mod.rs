@@ -16,7 +16,6 @@ pub(super) mod evaluate;
 mod functions;
 pub(super) mod parser;
 pub(super) mod read;
-pub(super) mod scan;
 mod tokens;
 pub(super) mod value;
 pub(super) mod write;
