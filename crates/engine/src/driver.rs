@@ -26,10 +26,9 @@ use lambda_idempotency_keys::Key;
 
 use crate::{
     delivery::Batch,
-    handler::time_of_polled_handler,
     machine::{Action, CallId, Input, Machine, RecordOutcome, Setting},
     observe::{BatchEnd, Report, StoreCall, StorePurpose, errors},
-    running::Polled,
+    running::{Polled, time_of_polled_handler},
     surroundings::{EngineParts, Surroundings},
 };
 

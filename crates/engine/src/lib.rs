@@ -24,7 +24,6 @@ pub mod delivered;
 mod delivery;
 mod driver;
 pub mod free;
-mod handler;
 pub mod machine;
 pub mod observe;
 mod running;

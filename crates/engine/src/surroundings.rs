@@ -25,10 +25,9 @@ use crate::{
     completed::Completed,
     delivered::Delivered,
     delivery::{Delivery, Job, Pace, Work},
-    handler::{Due, HandlerCall, Latest},
     machine::{Carried, Handling, Host, NewRecord},
     observe::Observers,
-    running::{Polled, RunningHandlers},
+    running::{Due, HandlerCall, Latest, Polled, RunningHandlers},
     steps::{KeptSteps, Refusal},
 };
 
