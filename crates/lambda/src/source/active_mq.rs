@@ -10,8 +10,10 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, base64_text, descend, id, json_object, list, object, scalar, text},
-    record::{Record, identity_of, record_id},
+    record::{
+        Member, Record, base64_text, descend, id, identity_of, json_object, list, object,
+        record_id, scalar, text,
+    },
     settings::{Settings, source},
 };
 use crate::decode::Format;

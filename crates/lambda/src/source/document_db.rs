@@ -11,8 +11,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{Member, id, json_object, list, named, object, text},
-    record::{Record, record_id},
+    record::{Member, Record, id, json_object, list, named, object, record_id, text},
     settings::{KeepOrder, Settings, source},
 };
 use crate::rejection::Rejection;

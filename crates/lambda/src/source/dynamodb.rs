@@ -16,8 +16,7 @@ use super::{
     contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
-    member::{id, json_object, object, text},
-    record::{Item, Record, identity_of, record_id},
+    record::{Item, Record, id, identity_of, json_object, object, record_id, text},
     settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::{
     filter::Kind,
-    member::{Member, items, json_object, list, object, text},
+    record::{Member, items, json_object, list, object, text},
     settings::Settings,
 };
 

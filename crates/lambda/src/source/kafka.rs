@@ -15,11 +15,10 @@ use super::{
     contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
-    member::{
-        Member, base64_bytes, base64_decode, descend, id, json_object, list, named, object, text,
-        text_of_bytes,
+    record::{
+        Item, Member, Record, base64_bytes, base64_decode, descend, id, json_object, list, named,
+        object, text, text_of_bytes,
     },
-    record::{Item, Record},
     settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };

@@ -12,8 +12,10 @@ use super::{
     contract::{About, EventSource, partial},
     event::Event,
     filter::Kind,
-    member::{base64_bytes, base64_text, id, json_object, object, text},
-    record::{Item, Record, identity_of, record_id},
+    record::{
+        Item, Record, base64_bytes, base64_text, id, identity_of, json_object, object, record_id,
+        text,
+    },
     settings::{KeepOrder, Settings, source},
     sink::RecordEnd,
 };

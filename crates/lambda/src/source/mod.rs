@@ -92,9 +92,8 @@
 // sink.rs       what a sink gets
 // contract.rs   what every source can read: `EventSource`; the response to a source: ids, checkpoints, or an error
 // any.rs        all sources, and the envelopes in their records
-// record.rs     a record of any source: `Record`
+// record.rs     a record of any source: `Record`; reads members
 // event.rs      an event's outermost members, which show its source
-// member.rs     reads members
 // <source>.rs   its type, and its records: id, identity, order group, payload
 
 mod active_mq;
@@ -110,7 +109,6 @@ mod filter;
 mod invoke;
 mod kafka;
 mod kinesis;
-mod member;
 mod pipe;
 mod rabbit_mq;
 mod record;

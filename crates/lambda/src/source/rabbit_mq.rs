@@ -16,11 +16,10 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{
-        Member, base64_text, descend, id, json_object, list, named, object, scalar, text,
-        text_of_bytes,
+    record::{
+        Member, Record, base64_text, descend, id, identity_of, json_object, list, named, object,
+        record_id, scalar, text, text_of_bytes,
     },
-    record::{Record, identity_of, record_id},
     settings::{Settings, source},
 };
 use crate::{decode::Format, rejection::Rejection};

@@ -12,8 +12,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{id, json_object, object, text},
-    record::Record,
+    record::{Record, id, json_object, object, text},
     settings::{Settings, source},
 };
 use crate::rejection::Rejection;

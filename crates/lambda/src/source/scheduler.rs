@@ -19,8 +19,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::id,
-    record::Record,
+    record::{Record, id},
     settings::{Settings, source},
 };
 use crate::rejection::Rejection;

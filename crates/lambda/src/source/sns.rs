@@ -11,8 +11,7 @@ use super::{
     contract::{About, EventSource},
     event::Event,
     filter::Kind,
-    member::{descend, id, json_object, object, text},
-    record::{Record, identity_of, record_id},
+    record::{Record, descend, id, identity_of, json_object, object, record_id, text},
     settings::{Settings, source},
 };
 use crate::{decode::Format, rejection::Rejection};

@@ -14,8 +14,10 @@ use super::{
     contract::{About, EventSource, all_or_error, partial},
     event::Event,
     filter::Kind,
-    member::{Member, Text, descend, json_object, members, object, text},
-    record::{Item, Record, identity_of, record_id},
+    record::{
+        Item, Member, Record, Text, descend, identity_of, json_object, members, object, record_id,
+        text,
+    },
     settings::{Settings, source},
     sink::RecordEnd,
     sns,
