@@ -181,10 +181,11 @@ pub enum Guard {
     Absent,
     /// The record is exactly the one that was read. Some of these writes change only [a part](Write::extent) of it.
     Unchanged(RecordVersion),
-    /// The record is in progress and carries this token.
+    /// The record is in progress and carries this token: it is that of a claim, which has no `last_owner`, `result` or
+    /// `outbox`, and which this write settles.
     ///
-    /// If what is written has a provenance, that is the provenance of the claim with this token, which is stored: a store
-    /// need not write it again.
+    /// What is written has the `fence`, `fingerprint`, `application` and `provenance` of the claim, and no lower counts of
+    /// failed and lost attempts: a store need not write again what is stored.
     OwnedBy(Owner),
 }
 

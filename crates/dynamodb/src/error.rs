@@ -179,17 +179,6 @@ pub(crate) fn service_failure(
             StoreErrorKind::Contended,
             format!("{doing} met another write to the same item"),
         ),
-        // Both speak of an earlier request with the same token, which may have been applied.
-        "TransactionInProgress" => Failure::transient(
-            StoreErrorKind::Contended,
-            format!("{doing}: the same transaction is still being processed"),
-        )
-        .with_doubt(true),
-        "IdempotentParameterMismatch" => Failure::new(
-            StoreErrorKind::Refused,
-            format!("{doing}: its token was used for another transaction; report this mistake"),
-        )
-        .with_doubt(true),
         "InternalServer" | "InternalFailure" | "ServiceUnavailable" => {
             Failure::unanswered(format!("{doing} met an error of the server"))
         }
@@ -323,7 +312,6 @@ mod tests {
             ("RequestLimitExceeded", Throttled, true, false),
             ("TransactionConflict", Contended, true, false),
             ("ReplicatedWriteConflictException", Contended, true, false),
-            ("TransactionInProgressException", Contended, true, true),
             ("RequestThrottledException", Throttled, true, false),
             ("TooManyRequestsException", Throttled, true, false),
             ("ThrottledException", Throttled, true, false),

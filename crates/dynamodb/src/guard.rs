@@ -83,20 +83,25 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html>
 pub(crate) fn update_expression(fields: Vec<Field<'_>>, condition: &mut Condition) -> String {
-    let (mut set, mut remove) = (Vec::new(), Vec::new());
+    let (mut set, mut remove) = (String::new(), String::new());
     for (position, (name, value)) in fields.into_iter().enumerate() {
-        condition.names.insert(format!("#{position}"), name.to_owned());
-        match value {
-            None => remove.push(format!("#{position}")),
-            Some(value) => {
-                set.push(format!("#{position} = :{position}"));
-                condition.values.get_or_insert_default().insert(format!(":{position}"), value);
-            }
+        let position = position.to_string();
+        let alias = ["#", &position].concat();
+        let is_set = value.is_some();
+        let (clause, word) = if is_set { (&mut set, "SET ") } else { (&mut remove, "REMOVE ") };
+        clause.push_str(if clause.is_empty() { word } else { ", " });
+        clause.push_str(&alias);
+        condition.names.insert(alias, name.to_owned());
+        if let Some(value) = value {
+            let alias = [":", &position].concat();
+            clause.extend([" = ", &alias]);
+            condition.values.get_or_insert_default().insert(alias, value);
         }
     }
-    let clauses = [("SET", set), ("REMOVE", remove)].into_iter();
-    let clauses = clauses.filter(|(_, parts)| !parts.is_empty());
-    clauses.map(|(word, parts)| format!("{word} {} ", parts.join(", "))).collect()
+    if !set.is_empty() && !remove.is_empty() {
+        set.push(' ');
+    }
+    set + &remove
 }
 
 /// The terms as the end of a `WHERE` clause, each beginning with `AND`; they join `text`, and their

@@ -63,70 +63,78 @@ pub(crate) fn fields<'n>(
     key: &Key,
     record: &IdempotencyRecord,
 ) -> impl Iterator<Item = Field<'n>> {
-    let (owner, provenance) = (of_owner(names, record), of_provenance(names, record));
-    most_fields(names, key, record).into_iter().chain([owner, provenance])
+    let owner = (&*names.owner, record.owner.map(token));
+    let of_claim = [
+        (&*names.validation, text(record.fingerprint.as_ref().map(Fingerprint::as_str))),
+        (&*names.application, text(record.application.as_deref())),
+        (&*names.fence, count(record.fence)),
+        (&*names.provenance, record.provenance.as_ref().map(provenance)),
+    ];
+    settled(names, record)
+        .into_iter()
+        .chain(left(names, key, record))
+        .chain([owner])
+        .chain(of_claim)
 }
 
-/// The attributes that an update by this write sets or removes. A settlement does not rewrite `owner` (the guard pins it) or the
-/// provenance (it cannot have changed): a third of what a completion would say.
+/// The attributes that an update by this write sets or removes. A settlement follows from the record of its claim, so it names
+/// only those that differ from that: a third of what a whole record would say.
 pub(crate) fn changes<'n>(
     names: &'n Attributes,
     write: &Write,
     record: &IdempotencyRecord,
 ) -> Vec<Field<'n>> {
-    match write.extent() {
-        Extent::Record => {}
-        Extent::Lease => {
+    let owner = match (write.extent(), &write.guard) {
+        (Extent::Lease, _) => {
             let steps = text(record.steps.as_deref()).map(|steps| (&*names.steps, Some(steps)));
             let lease = (&*names.in_progress_expiration, record.lease_until.map(millis));
             let expiry = (&*names.expiration, Some(seconds(record.expires_at)));
             return [lease, expiry].into_iter().chain(steps).collect();
         }
-        Extent::Outbox => return vec![(&names.outbox, None), (&names.unfinished, None)],
-    }
-    let (has_owner, has_provenance) = match &write.guard {
-        Guard::OwnedBy(owner) => (record.owner == Some(*owner), record.provenance.is_some()),
-        Guard::Absent | Guard::Unchanged(_) => (false, false),
+        (Extent::Outbox, _) => return vec![(&names.outbox, None), (&names.unfinished, None)],
+        (Extent::Record, Guard::OwnedBy(owner)) => *owner,
+        (Extent::Record, _) => return fields(names, &write.key, record).collect(),
     };
-    let owner = (!has_owner).then(|| of_owner(names, record));
-    let provenance = (!has_provenance).then(|| of_provenance(names, record));
-    let fields = most_fields(names, &write.key, record).into_iter();
-    fields.chain(owner).chain(provenance).collect()
+    // Only earlier attempts leave an error or a row of losses, and their counts never fall.
+    let is_first = record.failed_attempts == 0 && record.lost_attempts == 0;
+    let left = left(names, &write.key, record).into_iter();
+    let left = left.skip(if is_first { OF_EARLIER } else { 0 });
+    let owner = (record.owner != Some(owner)).then(|| (&*names.owner, record.owner.map(token)));
+    let settled = settled(names, record).into_iter().filter(|(_, value)| value.is_some());
+    settled.chain(left).chain(owner).collect()
 }
 
 fn text(text: Option<&str>) -> Option<AttributeValue> {
     text.map(|text| AttributeValue::S(text.to_owned()))
 }
 
-fn of_owner<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
-    (&names.owner, record.owner.map(token))
+fn count(count: u64) -> Option<AttributeValue> {
+    (count > 0).then(|| AttributeValue::N(count.to_string()))
 }
 
-fn of_provenance<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> Field<'n> {
-    (&names.provenance, record.provenance.as_ref().map(provenance))
-}
-
-fn most_fields<'n>(
-    names: &'n Attributes,
-    key: &Key,
-    record: &IdempotencyRecord,
-) -> [Field<'n>; 16] {
-    let count = |n: u64| (n > 0).then(|| AttributeValue::N(n.to_string()));
+/// The attributes that a settlement sets, and that its claim does not have beyond that.
+fn settled<'n>(names: &'n Attributes, record: &IdempotencyRecord) -> [Field<'n>; 7] {
     [
         (&*names.status, Some(status(record.status))),
         (&*names.expiration, Some(seconds(record.expires_at))),
-        (&*names.in_progress_expiration, record.lease_until.map(millis)),
         (&*names.data, record.result.as_deref().map(|json| value::result(names.data_form, json))),
-        (&*names.validation, text(record.fingerprint.as_ref().map(Fingerprint::as_str))),
         (&*names.last_owner, record.last_owner.map(token)),
         (&*names.failed_attempts, count(record.failed_attempts.into())),
         (&*names.lost_attempts, count(record.lost_attempts.into())),
-        (&*names.consecutive_losses, count(record.consecutive_losses.into())),
-        (&*names.fence, count(record.fence)),
-        (&*names.error, text(record.error_type.as_deref())),
-        (&*names.application, text(record.application.as_deref())),
-        (&*names.steps, text(record.steps.as_deref())),
         (&*names.outbox, text(record.outbox.as_deref())),
+    ]
+}
+
+/// How many of the attributes that a claim may have are of earlier attempts.
+const OF_EARLIER: usize = 2;
+
+/// The attributes that a claim may have, and that its settlement may remove.
+fn left<'n>(names: &'n Attributes, key: &Key, record: &IdempotencyRecord) -> [Field<'n>; 6] {
+    [
+        (&*names.consecutive_losses, count(record.consecutive_losses.into())),
+        (&*names.error, text(record.error_type.as_deref())),
+        (&*names.in_progress_expiration, record.lease_until.map(millis)),
+        (&*names.steps, text(record.steps.as_deref())),
         (&*names.payload, text(record.payload.as_deref())),
         (&*names.unfinished, shard_of(key, record)),
     ]

@@ -57,7 +57,7 @@
 //!
 //! * **One write** is a `PutItem` or `DeleteItem` with its guard as the condition. If the condition
 //!   fails, the response contains the stored item.
-//! * **A renewal, a step, or a mark that messages are sent** is by itself an `UpdateItem`, and among
+//! * **A settlement, a renewal, a step, or a mark that messages are sent** is by itself an `UpdateItem`, and among
 //!   several a statement, of the attributes that it changes. The rest of the item stays as it is stored.
 //! * **Several writes** are sent in a `BatchExecuteStatement`, up to 25 in each, and each write has
 //!   its own verdict. A consistent `BatchGetItem` then reads the items of the writes whose guard
@@ -66,7 +66,7 @@
 //!   and the others wait for these. There may be more connections for a moment, while they are being opened. Two of the 12 are kept for completions, renewals and the
 //!   results of steps, which also go before claims and reads.
 //! * **A write with [effects](DynamoDbEffects)** is a `TransactWriteItems` of its own, with the record first.
-//!   Up to ten of a call are sent at once. It needs `PutItem` on this table, and on the tables of the
+//!   Up to ten of a call are sent at once. It needs `UpdateItem` on this table, and on the tables of the
 //!   effects `PutItem`, `UpdateItem`, `DeleteItem` or `ConditionCheckItem`, as if they were sent alone.
 //! * **A lost response** (a timeout, a broken connection, a server error): the write is sent again.
 //!   If it then finds the record that it was to write, with its own token, the first request was

@@ -1,10 +1,8 @@
 //! A completion and the effects of its handler, in one `TransactWriteItems`.
 //!
 //! The first item is the idempotency record, with its guard as the condition; the effects follow in their
-//! order. The request has a `ClientRequestToken` that follows from the write, so DynamoDB recognises a
-//! request that is sent again, for ten minutes. After that, on servers that ignore the token, and if a store
-//! around this one has encrypted the result anew, the record's own condition fails and the record is
-//! recognised by its owner.
+//! order. If a request is sent again that was applied, the record's condition fails, and the record is recognised
+//! by its owner.
 //!
 //! <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
 
@@ -13,51 +11,50 @@ use aws_sdk_dynamodb::{
     operation::transact_write_items::TransactWriteItemsError,
     types::{
         CancellationReason, Put, ReturnValuesOnConditionCheckFailure::AllOld, TransactWriteItem,
+        Update,
     },
 };
 use lambda_idempotency_core::{
-    clock::Timestamp,
     effects::{RefusalReason, RefusedEffect},
-    key::Digest,
+    record::IdempotencyRecord,
     retry::Budget,
-    store::{Guard, StoreErrorKind, Write},
+    store::{StoreErrorKind, Write},
 };
 
 use crate::{
-    config::Config,
     effects::{DynamoDbEffects, plain_name},
     error::{self, Doing, Failure, sdk_failure, service_failure, unquoted},
-    guard::{Condition, condition, terms},
-    item::Item,
+    guard::Condition,
+    item::{encode, primary_key},
     read::Projection,
     store::DynamoDbStore,
-    write::{Member, Reply, met_by},
+    write::{Member, Reply, is_update, met_by},
 };
 
 const OPERATION: &str = "TransactWriteItems";
+
 /// The permission that the record needs. The effects need more, on their tables.
-const PERMISSION: &str = "PutItem";
+fn permission(write: &Write) -> &'static str {
+    if is_update(write) { "UpdateItem" } else { "PutItem" }
+}
 
 impl DynamoDbStore {
     /// Sends one write with its effects, and waits for its answer.
     pub(crate) async fn write_transaction(
         &self,
         member: &Member<'_>,
-        item: Item,
+        record: &IdempotencyRecord,
         effects: &DynamoDbEffects,
         budget: &Budget<'_>,
     ) -> Reply {
-        let doing = Doing { config: &self.config, operation: OPERATION, permission: PERMISSION };
-        let Some(record) = self.record(member, item) else {
+        let permission = permission(member.write);
+        let doing = Doing { config: &self.config, operation: OPERATION, permission };
+        let Some(record) = self.record(member, record) else {
             let context = format!("{doing} could not be put in a request");
             return Reply::Failed(Failure::new(StoreErrorKind::Refused, context));
         };
         let items = std::iter::once(record).chain(effects.items().iter().cloned());
-        let request = self
-            .client
-            .transact_write_items()
-            .set_transact_items(Some(items.collect()))
-            .set_client_request_token(request_token(member.write));
+        let request = self.client.transact_write_items().set_transact_items(Some(items.collect()));
         match self.attempt(request.send(), budget).await {
             Err(late) => Reply::Failed(error::timed_out(doing, late)),
             Ok(Ok(_)) => Reply::Written,
@@ -69,7 +66,7 @@ impl DynamoDbStore {
                         cancelled(member, doing, reasons)
                     }
                     refused => {
-                        let of_record = is_of_record(doing.config, refused.message())
+                        let of_record = is_of_record(doing, refused.message())
                             || self.has_no_records(refused.code(), member, budget).await;
                         match refusal(refused.code(), refused.message(), effects) {
                             Some(refused) if !failure.retry && !of_record => {
@@ -101,19 +98,30 @@ impl DynamoDbStore {
         failures.any(|failure| failure.kind() == StoreErrorKind::Misconfigured)
     }
 
-    fn record(&self, member: &Member<'_>, item: Item) -> Option<TransactWriteItem> {
-        let Condition { expression, names, values } =
-            condition(terms(&member.write.guard, &self.config.attributes));
+    fn record(&self, member: &Member<'_>, record: &IdempotencyRecord) -> Option<TransactWriteItem> {
+        let (attributes, key) = (&self.config.attributes, &member.write.key);
+        let item = TransactWriteItem::builder();
+        if is_update(member.write) {
+            let (update, Condition { expression, names, values }) = self.changes(member, record);
+            let update = Update::builder()
+                .table_name(&self.config.table)
+                .set_key(Some(primary_key(attributes, key)))
+                .update_expression(update)
+                .condition_expression(expression)
+                .set_expression_attribute_names(Some(names))
+                .set_expression_attribute_values(values)
+                .return_values_on_condition_check_failure(AllOld);
+            return Some(item.update(update.build().ok()?).build());
+        }
+        let Condition { expression, names, values } = self.condition(member);
         let put = Put::builder()
             .table_name(&self.config.table)
-            .set_item(Some(item))
+            .set_item(Some(encode(attributes, key, record)))
             .condition_expression(expression)
             .set_expression_attribute_names(Some(names))
             .set_expression_attribute_values(values)
-            .return_values_on_condition_check_failure(AllOld)
-            .build()
-            .ok()?;
-        Some(TransactWriteItem::builder().put(put).build())
+            .return_values_on_condition_check_failure(AllOld);
+        Some(item.put(put.build().ok()?).build())
     }
 }
 
@@ -164,13 +172,15 @@ fn refused_by(code: Option<&str>, message: Option<&str>) -> RefusedEffect {
     refused.with_detail(detail(code, message))
 }
 
-/// Whether the permission that a message names is the one to put the record. A claim in a batch did not
+/// Whether the permission that a message names is the one to write the record. A claim in a batch did not
 /// need it.
-fn is_of_record(config: &Config, message: Option<&str>) -> bool {
-    let message = message.unwrap_or_default();
-    let Some((_, resource)) = message.split_once(":PutItem on resource: ") else { return false };
+fn is_of_record(doing: Doing<'_>, message: Option<&str>) -> bool {
+    let denied = message.unwrap_or_default().split_once(" on resource: ");
+    let Some((action, resource)) = denied else { return false };
     let resource = resource.split_whitespace().next().unwrap_or_default();
-    resource.contains(":table/") && plain_name(resource) == plain_name(&config.table)
+    action.ends_with(doing.permission)
+        && resource.contains(":table/")
+        && plain_name(resource) == plain_name(&doing.config.table)
 }
 
 /// Why the whole request was refused, if that is because of an effect. The record is written in the same
@@ -200,67 +210,4 @@ fn refusal(
 fn detail(code: Option<&str>, message: Option<&str>) -> String {
     let (code, message) = (code.unwrap_or("UnknownError"), unquoted(message.unwrap_or_default()));
     if message.is_empty() { code.to_owned() } else { format!("{code}: {message}") }
-}
-
-/// The token by which DynamoDB recognises a request that is sent again: 32 hexadecimal digits. Two writes
-/// of one claim have different tokens unless they are the same write. `None` without a claim; then the
-/// record's condition alone keeps the write from being applied twice.
-fn request_token(write: &Write) -> Option<String> {
-    let record = write.record.as_ref()?;
-    let mut digest = Digest::new(b"lambda-idempotency transaction 1");
-    digest.part(record.owner?.to_string().as_bytes());
-    digest.part(write.key.as_str().as_bytes());
-    digest.part(match write.guard {
-        Guard::Absent => b"absent",
-        Guard::Unchanged(_) => b"unchanged",
-        Guard::OwnedBy(_) => b"owned",
-    });
-    if let Guard::Unchanged(seen) = &write.guard {
-        // All that its condition names: another condition is another request.
-        digest.part(format!("{seen:?}").as_bytes());
-    }
-    digest.part(&record.fence.to_be_bytes());
-    digest.part(&record.expires_at.as_millis().to_be_bytes());
-    // A completion has its time here, which may be another one although the expiry, rounded up, is the same.
-    digest.part(&record.lease_until.map_or(0, Timestamp::as_millis).to_be_bytes());
-    for text in [&record.result, &record.steps, &record.outbox, &record.payload] {
-        digest.part(text.as_deref().unwrap_or_default().as_bytes());
-    }
-    let mut token = digest.hex();
-    token.truncate(32);
-    Some(token)
-}
-
-#[cfg(test)]
-mod tests {
-    use lambda_idempotency_core::{
-        key::Key,
-        record::{IdempotencyRecord, Owner, Status},
-    };
-
-    use super::*;
-
-    /// A text that is encrypted anew makes another request of the same settlement.
-    #[test]
-    fn writes_with_other_texts_have_other_tokens() {
-        let token = |set: fn(&mut IdempotencyRecord)| {
-            let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_millis(1));
-            record.owner = Some(Owner::from_bits(1));
-            set(&mut record);
-            let guard = Guard::OwnedBy(Owner::from_bits(1));
-            request_token(&Write::new(Key::from_text("k"), guard, Some(record))).unwrap()
-        };
-        let tokens = [
-            token(|_| {}),
-            token(|record| record.result = Some("1".into())),
-            token(|record| record.steps = Some("1".into())),
-            token(|record| record.outbox = Some("1".into())),
-            token(|record| record.payload = Some("1".into())),
-            token(|record| record.fence = 1),
-            token(|record| record.lease_until = Some(Timestamp::from_millis(1000))),
-        ];
-        assert_eq!(token(|_| {}), tokens[0]);
-        let different: std::collections::BTreeSet<_> = tokens.iter().collect();
-        assert_eq!(different.len(), tokens.len());
-    }
 }

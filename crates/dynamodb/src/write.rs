@@ -147,6 +147,11 @@ impl DynamoDbStore {
     }
 }
 
+/// Whether the rest of the record stays as it is stored: a settlement follows from what its claim has stored.
+pub(crate) fn is_update(write: &Write) -> bool {
+    matches!(write.guard, Guard::OwnedBy(_)) || write.extent() != Extent::Record
+}
+
 /// The purpose of a request with these writes, and of the one that reads what they found.
 fn purpose(members: &[Member<'_>]) -> Purpose {
     if !members.iter().all(|member| member.write.is_claim()) {
@@ -256,21 +261,24 @@ impl DynamoDbStore {
     /// Sends one write and waits for its answer.
     pub(crate) async fn write_one(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
         match (&member.write.record, member.effects) {
-            (Some(record), _) if member.write.extent() != Extent::Record => {
+            (Some(record), Some(effects)) => {
+                self.write_transaction(member, record, effects, budget).await
+            }
+            (Some(record), None) if is_update(member.write) => {
                 self.update(member, record, budget).await
             }
-            (Some(record), effects) => {
-                let item = encode(&self.config.attributes, &member.write.key, record);
-                match effects {
-                    Some(effects) => self.write_transaction(member, item, effects, budget).await,
-                    None => self.put(member, item, budget).await,
-                }
-            }
+            (Some(record), None) => self.put(member, record, budget).await,
             (None, _) => self.delete(member, budget).await,
         }
     }
 
-    async fn put(&self, member: &Member<'_>, item: Item, budget: &Budget<'_>) -> Reply {
+    async fn put(
+        &self,
+        member: &Member<'_>,
+        record: &IdempotencyRecord,
+        budget: &Budget<'_>,
+    ) -> Reply {
+        let item = encode(&self.config.attributes, &member.write.key, record);
         let Condition { expression, names, values } = self.condition(member);
         let request = self
             .client
@@ -295,9 +303,7 @@ impl DynamoDbStore {
         record: &IdempotencyRecord,
         budget: &Budget<'_>,
     ) -> Reply {
-        let mut condition = self.condition(member);
-        let changes = changes(&self.config.attributes, member.write, record);
-        let update = update_expression(changes, &mut condition);
+        let (update, condition) = self.changes(member, record);
         let Condition { expression, names, values } = condition;
         let request = self
             .client
@@ -334,8 +340,19 @@ impl DynamoDbStore {
         })
     }
 
-    fn condition(&self, member: &Member<'_>) -> Condition {
+    pub(crate) fn condition(&self, member: &Member<'_>) -> Condition {
         condition(terms(&member.write.guard, &self.config.attributes))
+    }
+
+    /// What a write changes, as an expression, and the condition that has its names and values.
+    pub(crate) fn changes(
+        &self,
+        member: &Member<'_>,
+        record: &IdempotencyRecord,
+    ) -> (String, Condition) {
+        let mut condition = self.condition(member);
+        let changes = changes(&self.config.attributes, member.write, record);
+        (update_expression(changes, &mut condition), condition)
     }
 
     /// The meaning of the answer to an operation. `failed` finds the error of a condition.
@@ -386,7 +403,7 @@ pub(crate) struct Member<'w> {
     pub(crate) pending: PendingWrite<'w>,
     /// The effects that are applied with it, in a transaction.
     pub(crate) effects: Option<&'w DynamoDbEffects>,
-    /// The size of its item: exact if that is large or has effects beside it, and otherwise a little more.
+    /// The size of its item: exact if that is large, also together with its effects, and otherwise a little more.
     pub(crate) size: usize,
     /// It was in a batch that was refused as a whole, so it is sent by itself.
     pub(crate) alone: bool,
@@ -431,7 +448,7 @@ impl<'w> Member<'w> {
                 _ => return Err(Box::new(Verdict::Unknown(StoreError::without_effects(write)))),
             },
         };
-        let plain = Self::without_effects(config, pending);
+        let plain = Self::without_effects(config, pending, effects);
         let plain = plain.map_err(|failure| Box::new(Verdict::Unknown(failure.report(false))))?;
         let Some(effects) = effects else { return Ok(plain) };
         let result = size_of_result(&config.attributes, write);
@@ -447,8 +464,13 @@ impl<'w> Member<'w> {
         Ok(Self { effects: Some(effects), ..plain })
     }
 
-    fn without_effects(config: &Config, pending: PendingWrite<'w>) -> Result<Self, Failure> {
+    fn without_effects(
+        config: &Config,
+        pending: PendingWrite<'w>,
+        effects: Option<&DynamoDbEffects>,
+    ) -> Result<Self, Failure> {
         let write = pending.write;
+        let has_room = |size| !effects.is_some_and(|effects| effects.are_too_large_beside(size));
         fit_key(config, &write.key)?;
         let form = config.attributes.data_form;
         let record = write.record.as_ref().filter(|_| write.extent() != Extent::Outbox);
@@ -464,7 +486,7 @@ impl<'w> Member<'w> {
         let size = match record {
             None => 0,
             Some(record) => match size_at_most(&config.attributes, &write.key, record) {
-                most if most <= SMALL && write.effects.is_none() => most,
+                most if most <= SMALL && has_room(most) => most,
                 _ => size(&encode(&config.attributes, &write.key, record)),
             },
         };

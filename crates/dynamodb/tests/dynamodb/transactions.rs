@@ -47,7 +47,7 @@ mod conformance {
 }
 
 #[tokio::test]
-async fn the_record_comes_first_under_its_guard_and_with_a_token() {
+async fn the_record_comes_first_under_its_guard() {
     let fixture = fixture().await;
     let verdict = one(&fixture.store(), commit(effects(&["a", "b"], None))).await;
     assert_eq!(plain(&verdict), PlainVerdict::Written);
@@ -55,41 +55,24 @@ async fn the_record_comes_first_under_its_guard_and_with_a_token() {
     let [(operation, body)] = &sent[..] else { panic!("{sent:?}") };
     assert_eq!(operation, "TransactWriteItems");
     let [record, first, second] = &body["TransactItems"].as_array().unwrap()[..] else { panic!() };
-    assert_eq!(record["Put"]["TableName"], TABLE);
-    assert_eq!(record["Put"]["ConditionExpression"], "#status = :status AND #owner = :owner");
-    assert_eq!(record["Put"]["ReturnValuesOnConditionCheckFailure"], "ALL_OLD");
+    assert_eq!(record["Update"]["TableName"], TABLE);
+    assert_eq!(record["Update"]["ConditionExpression"], "#status = :status AND #owner = :owner");
+    assert_eq!(record["Update"]["ReturnValuesOnConditionCheckFailure"], "ALL_OLD");
     assert_eq!(first["Update"]["Key"]["name"]["S"], "a");
     assert_eq!(second["Update"]["Key"]["name"]["S"], "b");
-    let token = body["ClientRequestToken"].as_str().unwrap();
-    assert!(token.len() == 32 && token.bytes().all(|b| b.is_ascii_hexdigit()), "{token}");
     assert_eq!((counts(&fixture), stored(&fixture).await), ([1, 1], Some(completed(1, "1"))));
 }
 
 #[tokio::test]
-async fn a_transaction_whose_answer_was_lost_is_sent_again_with_the_same_token() {
+async fn a_transaction_whose_answer_was_lost_is_sent_again_and_recognised_by_its_owner() {
     for fault in [Fault::LoseAnswer, Fault::Status(500), Fault::Status(503)] {
         let fixture = fixture().await;
         fixture.wire.fault([fault]);
         let verdict = one(&fixture.store(), commit(effects(&["a", "b"], None))).await;
         assert_eq!(plain(&verdict), PlainVerdict::Written);
-        let tokens: Vec<_> = fixture
-            .wire
-            .take()
-            .into_iter()
-            .map(|(_, body)| body["ClientRequestToken"].clone())
-            .collect();
-        assert!(tokens.len() == 2 && tokens[0] == tokens[1], "{tokens:?}");
+        assert_eq!(fixture.wire.operations(), ["TransactWriteItems"; 2]);
         assert_eq!(counts(&fixture), [1, 1]);
     }
-}
-
-#[tokio::test]
-async fn a_request_in_progress_is_waited_for() {
-    let fixture = fixture().await;
-    let in_progress = || Fault::error("TransactionInProgressException");
-    fixture.wire.fault([Fault::LoseAnswer, in_progress(), in_progress()]);
-    let verdict = one(&fixture.store(), commit(effects(&["a"], None))).await;
-    assert_eq!((plain(&verdict), counts(&fixture)), (PlainVerdict::Written, [1, 0]));
 }
 
 #[tokio::test]

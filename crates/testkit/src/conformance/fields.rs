@@ -36,18 +36,26 @@ pub async fn every_field_present_or_absent(store: &dyn Store) {
     }
 }
 
-/// A takeover and a settlement replace the whole record. If a field were left over, a new claim would answer with an old
-/// result, or be compared with an old fingerprint.
+/// A takeover replaces the whole record. If a field were left over, a new claim would answer with an old result, or be
+/// compared with an old fingerprint. A settlement leaves only what is its claim's.
 pub async fn a_write_replaces_every_field(store: &dyn Store) {
     let old = filled();
-    let owner = Guard::OwnedBy(old.owner.expect("`filled` sets it"));
-    for guard in [Guard::Unchanged(RecordVersion::of(&old)), owner] {
-        for status in [Status::InProgress, Status::Completed] {
-            let slot = Slot::with(store, &old).await;
-            let bare = IdempotencyRecord::new(status, now().plus(secs(3600)));
-            let why = "a write replaces the record: no field of the old one is left";
-            slot.accepts(guard.clone(), Some(&bare), why).await;
-        }
+    let mut claim = old.clone();
+    (claim.last_owner, claim.result, claim.outbox) = (None, None, None);
+    for status in [Status::InProgress, Status::Completed] {
+        let bare = IdempotencyRecord::new(status, now().plus(secs(3600)));
+        let why = "a write replaces the record: no field of the old one is left";
+        let slot = Slot::with(store, &old).await;
+        slot.accepts(Guard::Unchanged(RecordVersion::of(&old)), Some(&bare), why).await;
+        let mut settled = bare.clone();
+        (settled.failed_attempts, settled.lost_attempts) = (3, claim.lost_attempts);
+        settled.fence = claim.fence;
+        settled.fingerprint.clone_from(&claim.fingerprint);
+        settled.application.clone_from(&claim.application);
+        settled.provenance.clone_from(&claim.provenance);
+        let slot = Slot::with(store, &claim).await;
+        let owner = claim.owner.expect("`filled` sets it");
+        slot.accepts(Guard::OwnedBy(owner), Some(&settled), why).await;
     }
 }
 
@@ -245,8 +253,9 @@ pub async fn owners_of_every_shape(store: &dyn Store) {
         let slot = Slot::with(store, &record).await;
         slot.holds(Some(&record), "a token of any 128 bits is kept").await;
         let why = "a token is compared as it was written";
-        slot.accepts(Guard::OwnedBy(Owner::from_bits(bits)), Some(&completed(token(), "1")), why)
-            .await;
+        let mut completed = completed(token(), "1");
+        completed.last_owner = record.last_owner;
+        slot.accepts(Guard::OwnedBy(Owner::from_bits(bits)), Some(&completed), why).await;
     }
 }
 

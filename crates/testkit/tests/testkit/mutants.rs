@@ -71,7 +71,7 @@ mutants! {
     ForgetsError: each_optional_field_by_itself texts_byte_for_byte retried_settlement_is_done;
     ForgetsApplication: each_optional_field_by_itself another_application_is_refused_and_changes_nothing;
     ForgetsProvenance: each_optional_field_by_itself every_field_present_or_absent provenance_of_every_shape;
-    KeepsOldProvenance: a_write_replaces_every_field settlements_have_the_provenance_that_they_name;
+    KeepsOldProvenance: a_write_replaces_every_field;
     ReplacingForgetsProvenance: settlements_have_the_provenance_that_they_name;
     ForgetsSteps: each_optional_field_by_itself every_field_present_or_absent;
     KeepsOldSteps: a_write_replaces_every_field;
