@@ -388,9 +388,13 @@ impl Route {
         };
         let encoded = |route| reads(route, Envelope::S3, "s3", "s3.object.key");
         let plain = |route| reads(route, Envelope::EventBridge, "eventbridge", "object.key");
+        // `s3.object | url_decode(key)` decodes it, too.
         let decodes = |route: &Self, member: &str| {
-            let decoded = format!("url_decode({member}");
-            route.prepared.key.as_ref().is_some_and(|key| key.text.contains(&decoded))
+            let text: String =
+                route.prepared.key.iter().flat_map(|key| key.text.split_whitespace()).collect();
+            let ends = member.match_indices('.').filter_map(|(dot, _)| member.get(dot + 1..));
+            let mut named = ends.chain([member, "@"]);
+            named.any(|named| text.contains(&format!("url_decode({named})")))
         };
         let differ = |s3, bus| {
             let is_decoded = decodes(s3, "s3.object.key") && !decodes(bus, "object.key");

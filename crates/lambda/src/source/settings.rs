@@ -105,6 +105,7 @@ impl Settings {
             .or_else(|| self.contradicting_filters())
             .or_else(|| self.mistaken_envelope())
             .or_else(|| self.keeps_nothing())
+            .or_else(|| self.idle_concurrency(source))
     }
 
     /// A setting that is given twice.
@@ -156,6 +157,23 @@ impl Settings {
             "`.recoverable(0)` keeps no record, so none could be recovered; give the most bytes of a record, such as \
              65536, or leave the setting out"
                 .to_owned()
+        })
+    }
+
+    /// A number of handlers beside an order in which the records of a batch are one group. A batch of Kafka may have several
+    /// partitions.
+    fn idle_concurrency(&self, source: &str) -> Option<String> {
+        let is_one_shard = ["kinesis", "dynamodb", "documentdb"].contains(&source);
+        let order = match self.order {
+            _ if self.in_order => ".in_order()",
+            Some(KeepOrder::Shard) if is_one_shard => ".order(KeepOrder::Shard)",
+            _ => return None,
+        };
+        self.concurrency.is_some().then(|| {
+            format!(
+                "`.concurrency(..)` has no effect beside `{order}`, with which one record of a batch is processed at a \
+                 time; remove one of the two"
+            )
         })
     }
 }

@@ -12,8 +12,8 @@ use lambda_idempotency::{
     keys::{KeyFormat, payload, powertools::PowertoolsKeys, record},
     policy::{Lease, OnConflict, OnMissingKey, OnOutage, OnTimeout},
     source::{
-        ActiveMq, DivertedRecord, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, Kinesis,
-        Pipe, RabbitMq, S3, Scheduler, Sns, Source, Sources, Sqs,
+        ActiveMq, DivertedRecord, DynamoDbStream, Envelope, EventBridge, Invoke, Kafka, KeepOrder,
+        Kinesis, Pipe, RabbitMq, S3, Scheduler, Sns, Source, Sources, Sqs,
     },
 };
 use serde_json::{Value, json};
@@ -345,6 +345,8 @@ fn sources_are_refused() {
         on(Sqs::new().key("a").key("b"), &place()) => ["`.key(..)` replaces what was set before", "set it once"],
         on(Sqs::new().divert_bad_records(lost).divert(lost), &place()) => ["`.divert(..)` replaces"],
         on(Sqs::new().recoverable(0), &place()) => ["`place`", "`.recoverable(0)` keeps no record"],
+        on(ActiveMq::new().concurrency(4).in_order(), &place()) => ["`place`", "`.concurrency(..)` has no effect", "`.in_order()`"],
+        on(Kinesis::new().order(KeepOrder::Shard).concurrency(4), &place()) => ["`.concurrency(..)` has no effect", "Shard"],
         on(Sqs::new().envelope(E::S3).whole_record(), &Operation::new("place")) => [".key("],
         // Pipes read no partial answer of Kafka, so nothing can be switched off.
         on(Pipe::of(Kafka::new().without_partial_responses()), &place())
@@ -360,6 +362,9 @@ fn sources_are_refused() {
         assert_eq!(enveloped(envelopes), Ok(()), "{envelopes:?}");
     }
     assert_eq!(on(Sqs::new().recoverable(1), &place()), Ok(()));
+    // An event of Kafka may have several partitions.
+    let kafka = Kafka::new().order(KeepOrder::Shard).concurrency(4);
+    assert_eq!(on(kafka, &place()), Ok(()));
     with_other().build().unwrap();
 }
 

@@ -97,6 +97,9 @@ fn two_spellings_of_an_object_are_said_at_the_start() {
     assert!(said(S3::new().key("s3.object.key"), keyed("object.key")));
     assert!(said(S3::new().key("url_decode(s3.object.key)"), keyed("url_decode(object.key)")));
     assert!(!said(S3::new().key("url_decode(s3.object.key)"), keyed("object.key")));
+    assert!(!said(S3::new().key("s3.object.key | url_decode(@)"), keyed("object.key")));
+    assert!(!said(S3::new().key("url_decode( s3.object.key )"), keyed("object.key")));
+    assert!(!said(S3::new().key("s3.object | url_decode(key)"), keyed("object.key")));
     assert!(!said(S3::new().key("s3.object.sequencer"), keyed("object.sequencer")));
     let other_member = "[url_decode(s3.bucket.name), s3.object.key]";
     assert!(said(S3::new().key(other_member), keyed("[bucket.name, object.key]")));
