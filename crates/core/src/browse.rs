@@ -2,10 +2,12 @@
 
 use std::{fmt, num::NonZeroUsize, sync::Arc};
 
+pub use crate::record::Left;
+
 use crate::{
     clock::{BoxFuture, Timestamp},
     key::Key,
-    record::{IdempotencyRecord, Status},
+    record::IdempotencyRecord,
     retry::RequestFailure,
     store::{RecordVersion, StoreError, StoreErrorKind},
 };
@@ -128,64 +130,6 @@ impl<S: Browse + ?Sized> Browse for Arc<S> {
 
     fn count<'a>(&'a self, call_deadline: Timestamp) -> BoxFuture<'a, Result<u64, StoreError>> {
         (**self).count(call_deadline)
-    }
-}
-
-/// The things that a worker can leave in its record, for a sweep that does it later.
-///
-/// ```
-/// use lambda_idempotency_core::{
-///     browse::Left, clock::Timestamp,
-///     record::{IdempotencyRecord, Status},
-/// };
-///
-/// let mut record = IdempotencyRecord::new(Status::Completed, Timestamp::from_secs(9));
-/// assert!(!Left::Messages.is_in(&record));
-/// record.outbox = Some("[]".into());
-/// assert!(Left::Messages.is_in(&record) && !Left::Work.is_in(&record));
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Left {
-    /// Messages that are not known to be sent: a completed record with an
-    /// [`outbox`](IdempotencyRecord::outbox). A [`Relay`](crate::outbox::Relay) sends them.
-    Messages,
-    /// Work that is not known to be done: a record that keeps its
-    /// [`payload`](IdempotencyRecord::payload). Most of these have a worker.
-    Work,
-}
-
-impl Left {
-    /// Whether it is in this record.
-    #[must_use]
-    pub const fn is_in(self, record: &IdempotencyRecord) -> bool {
-        match self {
-            Self::Messages => matches!(record.status, Status::Completed) && record.outbox.is_some(),
-            Self::Work => !matches!(record.status, Status::Completed) && record.payload.is_some(),
-        }
-    }
-
-    /// The texts that a page leaves out, by the names of the fields of a record: a page of what is left, or of all records.
-    #[must_use]
-    pub const fn unread(left: Option<Self>) -> &'static [&'static str] {
-        match left {
-            None => &["result", "payload"],
-            Some(Self::Messages) => &["result", "steps", "payload"],
-            Some(Self::Work) => &["result", "steps", "outbox"],
-        }
-    }
-
-    /// The record as such a page has it.
-    #[must_use]
-    pub fn listed(left: Option<Self>, mut record: IdempotencyRecord) -> IdempotencyRecord {
-        let IdempotencyRecord { result, steps, outbox, payload, .. } = &mut record;
-        for (name, text) in
-            [("result", result), ("steps", steps), ("outbox", outbox), ("payload", payload)]
-        {
-            if Self::unread(left).contains(&name) {
-                *text = None;
-            }
-        }
-        record
     }
 }
 
