@@ -20,7 +20,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::{Call, History, RecordId, Shared, Subject, TraceContext};
 use crate::{
     delivered::{Delivered, Invocation},
-    steps::{Begun, KeptSteps, StepError},
+    steps::{Begun, StepError},
 };
 
 /// # Steps
@@ -106,15 +106,6 @@ impl Call {
         self.shared.steps(&self.steps).set(name, result);
         self
     }
-
-    pub(crate) fn with_steps(mut self, steps: KeptSteps) -> Self {
-        self.steps = steps;
-        self
-    }
-
-    pub(crate) const fn shared(&self) -> &Shared {
-        &self.shared
-    }
 }
 
 /// Reads what is kept of a step. An error of serde quotes what it read, so only the place is said.
@@ -170,15 +161,6 @@ impl Call {
         let effects = Arc::new(Collector::new(EffectsKind::of::<T>()));
         (self.collecting(Some(Arc::clone(&effects))), effects)
     }
-
-    pub(crate) fn collecting(mut self, effects: Option<Arc<Collector>>) -> Self {
-        self.effects = effects;
-        self
-    }
-
-    pub(crate) const fn collector(&self) -> Option<&Arc<Collector>> {
-        self.effects.as_ref()
-    }
 }
 
 /// # Messages
@@ -223,11 +205,6 @@ impl Call {
     pub fn with_publisher(self) -> (Self, Arc<Publisher>) {
         let publisher = self.shared.publisher();
         (self.publishing(Ok(())), publisher)
-    }
-
-    pub(crate) fn publishing(mut self, publishes: Result<(), PublishError>) -> Self {
-        self.publishes = publishes;
-        self
     }
 }
 

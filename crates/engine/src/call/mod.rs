@@ -123,6 +123,29 @@ impl Call {
         }
     }
 
+    pub(crate) fn with_steps(mut self, steps: KeptSteps) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    pub(crate) const fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    pub(crate) fn collecting(mut self, effects: Option<Arc<Collector>>) -> Self {
+        self.effects = effects;
+        self
+    }
+
+    pub(crate) const fn collector(&self) -> Option<&Arc<Collector>> {
+        self.effects.as_ref()
+    }
+
+    pub(crate) fn publishing(mut self, publishes: Result<(), PublishError>) -> Self {
+        self.publishes = publishes;
+        self
+    }
+
     /// The hash of the idempotency key; `None` if the operation's policy let a record without a key
     /// run unprotected.
     #[must_use]
