@@ -199,7 +199,7 @@ fn apply(
     Verdict::Written
 }
 
-/// The effects that a [`MemoryStore`](MemoryStore) commits together with a write: functions, which
+/// The effects that a [`MemoryStore`] commits together with a write: functions, which
 /// are called while no other write can happen. They must not use the store.
 ///
 /// ```

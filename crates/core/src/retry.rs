@@ -1,7 +1,7 @@
 //! Requests that are repeated, for crates that implement a [`Store`](crate::store::Store).
 //!
 //! A call of a store has a deadline, and may send several requests until then. [`Budget`] limits each of them, and
-//! [`Backoff`] pauses between them. Both read the time from the [`Clock`](crate::clock::Clock), so that tests control it.
+//! [`Backoff`] pauses between them. Both read the time from the [`Clock`], so that tests control it.
 //! A request that fails becomes a [`RequestFailure`], which says whether another may succeed, and [`Rounds`] keeps the writes
 //! of a call until each has its verdict.
 //!

@@ -9,7 +9,7 @@
 //! against it. There are no default methods, so that a store does not inherit a safety property by
 //! accident. A store whose records people can list also implements [`Browse`](crate::browse::Browse).
 //!
-//! A store with transactions can commit [`Effects`](crate::effects::Effects) of the user together with a
+//! A store with transactions can commit [`Effects`] of the user together with a
 //! write. It says so in its [`Capabilities`].
 
 use std::{error::Error, fmt, sync::Arc};

@@ -1,4 +1,4 @@
-//! The sources of the machine's [`Host`](crate::machine::Host): the user's code for each record, and the engine
+//! The sources of the machine's [`Host`]: the user's code for each record, and the engine
 //! that the invocations of this process share, with the workers that claim.
 
 use std::{

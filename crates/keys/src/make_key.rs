@@ -138,7 +138,7 @@ impl KeyFormat {
 ///
 /// Two events have the same key if and only if they ask for the same work. The text holds the
 /// operation's name and a hash. It holds parts of the payload only with
-/// [`KeyFormat::Readable`](crate::KeyFormat::Readable).
+/// [`KeyFormat::Readable`].
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     text: Arc<str>,
@@ -164,7 +164,7 @@ impl Key {
     }
 
     /// The text that identifies the record in the store. Do not log it: see
-    /// [`KeyFormat::Readable`](crate::KeyFormat::Readable).
+    /// [`KeyFormat::Readable`].
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.text

@@ -184,8 +184,8 @@ impl fmt::Debug for StoreConfigError {
 
 /// Why [`run`](crate::Idempotency::run) has no result.
 ///
-/// Converts to a [`Diagnostic`](lambda_runtime::Diagnostic) with an `errorType` that alarms can rely on. Return it, or an
-/// [`InvocationError`](InvocationError), from the handler: for a boxed error, Lambda reports the type name of the
+/// Converts to a [`Diagnostic`] with an `errorType` that alarms can rely on. Return it, or an
+/// [`InvocationError`], from the handler: for a boxed error, Lambda reports the type name of the
 /// box as `errorType`.
 ///
 /// | error | `errorType` |

@@ -22,7 +22,7 @@ use crate::clock::{BoxFuture, Timestamp};
 /// one, and as an attribute ([`OutgoingMessage::ID_ATTRIBUTE`]) where a consumer can read it. It sets that attribute last,
 /// because an earlier version may have stored a message that has one of that name.
 ///
-/// There are no default methods. [`MemorySender`](super::MemorySender) is the shortest example.
+/// There are no default methods. [`MemorySender`] is the shortest example.
 pub trait Sender: Send + Sync + 'static {
     /// Sends the messages, and returns one answer for each, in the order of `messages`.
     ///

@@ -228,7 +228,7 @@ impl Operation {
 
     /// Computes the keys of payloads before they are sent; see [`producer`](crate::keys::producer). Use
     /// it in programs that already have the operation; for others, a
-    /// [`KeySpec`](crate::keys::producer::KeySpec) does not need Lambda's crates.
+    /// [`KeySpec`] does not need Lambda's crates.
     ///
     /// # Errors
     /// A mistake in the operation; an operation without a [`key`](Self::key), whose keys are the ids that AWS gives
