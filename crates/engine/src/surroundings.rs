@@ -249,12 +249,13 @@ impl Host for Surroundings<'_> {
         self.pace.learn(took);
     }
 
-    fn learn(&mut self, key: &Key, mut record: IdempotencyRecord, now: Timestamp) {
+    fn learn(&mut self, key: &Key, record: &IdempotencyRecord, now: Timestamp) {
         if record.status == Status::Completed && record.outbox.is_none() {
             // It is not written again, and is kept for long: where its claim came from is for people.
+            let mut record = record.clone();
             record.provenance = None;
+            self.parts.completed.keep(key, &Arc::new(record), now);
         }
-        self.parts.completed.keep(key, &Arc::new(record), now);
     }
 
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>> {

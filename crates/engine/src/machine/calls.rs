@@ -19,6 +19,15 @@ pub(super) fn ends(now: Timestamp, first: Duration, tries: u32) -> Timestamp {
     now.plus(first.saturating_mul(1 << tries.min(8)))
 }
 
+/// The first pause before a busy key is looked at again, or a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// The pause before the next call, after so many `tries` that were followed by one.
+pub(super) fn pause(tries: u32) -> Duration {
+    FIRST_PAUSE.saturating_mul(1 << tries.min(8)).min(LONGEST_PAUSE)
+}
+
 /// Identifies a call of the store until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(u64);

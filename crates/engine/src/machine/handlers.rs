@@ -12,13 +12,12 @@ use super::{
     messages::overtaken_by,
     outcome::{answer, done},
     record::Stage,
-    rule::{Decision, DropReason, Effect, Next, RecordView},
+    rule::{Decision, DropReason, Effect, Next, RecordView, Written},
     settle::{failed, not_started, settle, settle_with, settlement_of},
 };
 use crate::delivery::Returned;
 use lambda_idempotency_core::{
     admission::{Finding, Settled, Settlement},
-    clock::Timestamp,
     effects::CollectError,
     failure::Failure,
     outbox::PublishError,
@@ -27,19 +26,13 @@ use lambda_idempotency_core::{
     store::Verdict,
 };
 
-/// The handler has ended. `since` is when it was called, if it was.
-pub(super) fn ended(
-    view: &RecordView<'_, '_>,
-    ended: HandlerEnd,
-    since: Option<Timestamp>,
-) -> Decision {
-    let next = match ended {
+/// The handler has ended.
+pub(super) fn ended(view: &RecordView<'_, '_>, ended: HandlerEnd) -> Next {
+    match ended {
         HandlerEnd::Through(result) => through(view, result, Collected::default()),
         HandlerEnd::Collected(returned, collected) => through(view, Ok(returned), collected),
-        HandlerEnd::NotBegun(why) => return not_started(view, why).with(Effect::Ran(since)),
-    };
-    let took = since.map(|since| view.now.since(since)).unwrap_or_default();
-    next.with(Effect::Ran(since)).and(Some(Effect::Took(took)))
+        HandlerEnd::NotBegun(why) => not_started(view, why),
+    }
 }
 
 fn through(
@@ -48,7 +41,7 @@ fn through(
     collected: Collected,
 ) -> Next {
     let Collected { effects, outbox, retention } = collected;
-    let Some(held) = view.record.held().cloned() else {
+    let Some(held) = view.record.held.clone() else {
         // Without a claim there is no completion to commit the effects with, or to store messages with.
         let result = match (effects, outbox) {
             (Some(_), _) => Err(CollectError::NotTransactional.into()),
@@ -61,10 +54,10 @@ fn through(
         Ok(returned) => done(returned),
         Err(failure) => return failed(view, held, failure),
     };
-    let held = match retention {
+    let held = Some(match retention {
         Some(asked) => Arc::new(held.retained_for(view.setting.policy.retention_for(asked))),
         None => held,
-    };
+    });
     let result = outcome.result().cloned();
     match (&outcome, effects) {
         (Outcome::Declined, _) => settle(view, held, Settlement::Decline, outcome),
@@ -81,44 +74,42 @@ fn through_unprotected(view: &RecordView<'_, '_>, result: Result<Returned, Failu
     match result.map(done) {
         Ok(done) => {
             let result = done.result().cloned();
-            Next::End(Outcome::Unprotected { result, outage: view.record.outage() })
+            let outage = view.record.outage.as_ref().map(|error| error.0.clone());
+            Next::End(Outcome::Unprotected { result, outage })
         }
         Err(failure) => {
             let failed_attempts = 1;
             let settlement = settlement_of(view, &failure, failed_attempts);
             // Nothing records it, so without somebody who takes care of the record its next delivery calls the handler.
             let permanent = matches!(settlement, Settlement::FailPermanently { .. })
-                && view.record.given().lets_pass;
+                && view.record.given.lets_pass;
             Next::End(Outcome::Failed { failure, failed_attempts, permanent })
         }
     }
 }
 
-/// The handler was dropped for this reason; `since` is when it was called, if it was.
-pub(super) fn dropped(
-    view: &RecordView<'_, '_>,
-    why: DropReason,
-    since: Option<Timestamp>,
-) -> Decision {
-    let next = match (why, since) {
-        (DropReason::Lost(by, found), since) => lost(view, by, found, since.is_some()),
-        (DropReason::Deadline, None) => not_started(view, NotStarted::Deadline),
-        (DropReason::Lapsed, None) => not_started(view, NotStarted::Lease),
-        (DropReason::Deadline, Some(_)) => stopped(view),
-        (DropReason::Lapsed, Some(_)) => lapsed(view),
-    };
-    next.with(Effect::Ran(since))
+/// The handler was dropped for this reason, which `ran` or was not called yet.
+pub(super) fn dropped(view: &RecordView<'_, '_>, why: DropReason, ran: bool) -> Next {
+    match why {
+        DropReason::Lost(by, found) => lost(view, by, found, ran),
+        DropReason::Deadline if ran => stopped(view),
+        DropReason::Deadline => not_started(view, NotStarted::Deadline),
+        // Another worker may have claimed the key. If none has, the record says that this worker stopped the handler: else its
+        // next claim would take that for a loss, as if the process had died.
+        DropReason::Lapsed if ran => {
+            settle(view, view.record.held.clone(), Settlement::LeaveStanding, Outcome::Fenced)
+        }
+        DropReason::Lapsed => not_started(view, NotStarted::Lease),
+    }
 }
 
 /// The time for handlers is over. The effect of a dropped handler may still happen, so its key is not released: it
 /// stays held until the lease ends, and the record says that the process lived; or the key fails permanently.
 fn stopped(view: &RecordView<'_, '_>) -> Next {
     // A timeout is permanent only where that is recorded.
-    let policy = view.setting.policy;
-    let permanent = policy.on_timeout.fails_permanently() && policy.mode.keeps_completions();
-    let Some(held) = view.record.held().cloned() else {
-        return Next::End(Outcome::TimedOut { permanent: false });
-    };
+    let (policy, held) = (view.setting.policy, view.record.held.clone());
+    let keeps = policy.mode.keeps_completions() && held.is_some();
+    let permanent = policy.on_timeout.fails_permanently() && keeps;
     let settlement = match permanent {
         true => Settlement::FailPermanently { result: None, error_type: "a timeout".into() },
         false => Settlement::LeaveStanding,
@@ -126,50 +117,35 @@ fn stopped(view: &RecordView<'_, '_>) -> Next {
     settle(view, held, settlement, Outcome::TimedOut { permanent })
 }
 
-/// A renewal was answered, which wrote this record.
+/// A renewal was answered.
 pub(super) fn renewed(
     view: &RecordView<'_, '_>,
     kept: KeptLease,
-    record: Option<Box<IdempotencyRecord>>,
-    verdict: Verdict,
+    Written { record, verdict, .. }: Written,
 ) -> Decision {
     let now = view.now;
-    let (Some(record), Some(held)) = (record, view.record.held()) else { return Next::Stay.into() };
-    match verdict {
-        Verdict::Written => Next::Stay.with(Effect::Extended(record)),
-        Verdict::Found(found) => {
-            let lease_until = record.lease_until.unwrap_or(now);
-            match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
-                Settled::Done => {
-                    let stored = found.map_or(record, Box::new);
-                    Next::Stay.with(Effect::Extended(stored))
-                }
-                Settled::Again { .. } => {
-                    Next::Stay.with(Effect::RenewAgain(kept, found.map(Box::new)))
-                }
-                Settled::Overtaken(by) if view.record.stage() == Stage::Running => {
-                    Next::Drop(DropReason::Lost(by, found.map(Box::new))).into()
-                }
-                Settled::Overtaken(by) => lost(view, by, found.map(Box::new), false).into(),
-            }
-        }
+    let (Some(record), Some(held)) = (record, &view.record.held) else { return Next::Stay.into() };
+    let found = match verdict {
+        Verdict::Written => return Next::Stay.with(Effect::Extended(Box::new(record))),
+        Verdict::Found(found) => found,
         // It is tried again until the lease has ended; then the handler is stopped.
-        Verdict::EffectRefused(_) => Next::Stay.with(Effect::RenewLater(kept)),
+        Verdict::EffectRefused(_) => return Next::Stay.with(Effect::Renew(kept.later(now), None)),
         Verdict::Unknown(error) => {
             // If waiting does not help, steps that wait for the renewal are told so.
             let refused = (!error.is_transient()).then_some(Effect::StepsRefused(error));
-            Next::Stay.with(Effect::RenewLater(kept)).and(refused)
+            return Next::Stay.with(Effect::Renew(kept.later(now), None)).and(refused);
         }
-    }
-}
-
-/// The lease of a running handler was not renewed in time: it is stopped. Another worker may have claimed
-/// the key. If none has, the record says that this worker stopped the handler: else its next claim
-/// would take that for a loss, as if the process had died.
-fn lapsed(view: &RecordView<'_, '_>) -> Next {
-    match view.record.held().cloned() {
-        Some(held) => settle(view, held, Settlement::LeaveStanding, Outcome::Fenced),
-        None => Next::End(Outcome::Fenced),
+    };
+    let lease_until = record.lease_until.unwrap_or(now);
+    match held.settled(&Settlement::Renew { lease_until }, found.as_ref(), now) {
+        Settled::Done => Next::Stay.with(Effect::Extended(Box::new(found.unwrap_or(record)))),
+        Settled::Again { .. } => {
+            Next::Stay.with(Effect::Renew(kept.at_once(now), found.map(Box::new)))
+        }
+        Settled::Overtaken(by) if view.record.stage == Stage::Running => {
+            Next::Drop(DropReason::Lost(by, found.map(Box::new))).into()
+        }
+        Settled::Overtaken(by) => lost(view, by, found.map(Box::new), false).into(),
     }
 }
 
@@ -190,8 +166,8 @@ fn lost(
         Finding::Failed { .. } => Outcome::Returned(NotStarted::Lease),
         by => answer(view, by, completion),
     };
-    match view.record.held().cloned() {
-        Some(held) => overtaken_by(view, &held, found, outcome),
+    match &view.record.held {
+        Some(held) => overtaken_by(view, held, found, outcome),
         None => Next::End(outcome),
     }
 }

@@ -235,7 +235,7 @@ pub trait Host {
     fn took(&mut self, took: Duration);
 
     /// This record was seen in the store under this key.
-    fn learn(&mut self, key: &Key, record: IdempotencyRecord, now: Timestamp);
+    fn learn(&mut self, key: &Key, record: &IdempotencyRecord, now: Timestamp);
 
     /// The completed record of a key, if this process remembers it.
     fn known(&mut self, key: &Key, now: Timestamp) -> Option<Arc<IdempotencyRecord>>;

@@ -2,12 +2,7 @@
 
 use lambda_idempotency_core::{clock::Timestamp, outcome::NotStarted};
 
-use super::{
-    Machine, Present,
-    record::{BatchRecord, Stage},
-    rule::RecordEvent,
-    schedule::Phase,
-};
+use super::{Machine, Present, record::Stage, rule::RecordEvent, schedule::Phase};
 
 /// The schedule: starts looks, claims ahead of their handlers, handlers while there is room and time, and quarantine groups when
 /// nothing else runs.
@@ -25,17 +20,15 @@ impl Machine<'_> {
             self.start_ready(present);
             again |= self.claim_ahead(present);
             again |= self.admit_group(present);
-            again |= self.send_claims(present);
+            self.send_claims(present.now);
         }
     }
 
     /// A record whose wake-up time has come, or whose wait began before the clock stepped back.
     fn next_to_wake(&self, now: Timestamp) -> Option<usize> {
-        let (wake, at) = self.waiting.next()?;
-        let stepped_back = || match self.records.get(at).map(BatchRecord::stage) {
-            Some(Stage::Waiting(wait)) => wait.since > now,
-            _ => false,
-        };
+        let (wake, at) = self.waiting.first().copied()?;
+        let stepped_back =
+            || matches!(self.records.of(at).stage, Stage::Waiting(wait) if wait.since > now);
         (wake <= now || stepped_back()).then_some(at)
     }
 
@@ -60,8 +53,7 @@ impl Machine<'_> {
         if !self.starts.turn().is_empty() {
             return false;
         }
-        let again = self.claim(self.starts.next_looks(self.claims.open()), present);
-        self.claim(self.starts.next_unseen(self.claims.open()), present) || again
+        self.claim(self.starts.next_looks(self.claims.all().count()), present)
     }
 
     /// Enters the next phase when its time has come: suspects begin once all looks are answered, and other records once the
@@ -71,7 +63,7 @@ impl Machine<'_> {
             return;
         }
         if self.starts.phase == Phase::Looking {
-            let receives = self.records.all().iter().map(|entry| entry.given().receives);
+            let receives = self.records.all().iter().map(|record| record.given.receives);
             self.quarantine.choose_side(receives.max().unwrap_or_default());
             self.starts.phase = Phase::Suspects { turn: Vec::new() };
         }
@@ -80,20 +72,20 @@ impl Machine<'_> {
             && (self.claims.are_wanted() || self.has_claimed() || !self.quarantine.goes_first())
         {
             let records = &self.records;
-            self.starts.open(|at| records.get(at).map(BatchRecord::age));
+            self.starts.open(|at| records.of(at).age());
         }
     }
 
     /// Whether a record holds a claim that was made because its look failed. It starts at once: a suspect that
     /// kills the process must not take it along.
     fn has_claimed(&self) -> bool {
-        let mut ready = self.starts.ready().filter_map(|at| self.records.get(at));
-        ready.any(|entry| entry.held().is_some())
+        self.starts.ready().any(|at| self.records.of(at).held.is_some())
     }
 
     fn start_ready(&mut self, present: &mut Present<'_>) {
         while let Some(at) = self.starts.next_ready() {
-            let lease = self.records.at(at).held().and_then(|held| held.record.lease_until);
+            let held = self.records.of(at).held.as_ref();
+            let lease = held.and_then(|held| held.record.lease_until);
             // It may have waited for its turn for longer than its lease.
             let has_lapsed = lease.is_some_and(|until| present.now > until);
             let event = match self.has_time(at, present) {
@@ -106,8 +98,7 @@ impl Machine<'_> {
     }
 
     fn has_time(&self, at: usize, present: &Present<'_>) -> bool {
-        let waited = self.records.get(at).is_some_and(BatchRecord::has_waited);
-        self.starts.has_time(waited, present.now, present.host.pace())
+        self.starts.has_time(self.records.of(at).has_waited(), present.now, present.host.pace())
     }
 
     fn claim_ahead(&mut self, present: &mut Present<'_>) -> bool {
@@ -115,11 +106,11 @@ impl Machine<'_> {
             return false;
         }
         let records = &self.records;
-        let waited = |at| records.get(at).is_some_and(BatchRecord::has_waited);
+        let waited = |at| records.of(at).has_waited();
         for at in self.starts.late(waited, present.now, present.host.pace()) {
             self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
         }
-        self.claim(self.starts.next_claims(self.claims.open()), present)
+        self.claim(self.starts.next_claims(self.claims.all().count()), present)
     }
 
     /// Whether suspects wait for a claim that has no answer. A slow claim of a record that nothing delivers again may be

@@ -7,11 +7,12 @@
 //! The result of a step is written with a renewal, also where the lease is long enough: the record is
 //! in progress, and has one writer.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use super::{
-    calls::{Answered, CallId, Calls, FIRST_CALL, PATIENCE, ends},
+    calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends},
     io::Action,
+    record::Records,
 };
 use lambda_idempotency_core::{
     admission::{Held, Settlement},
@@ -19,7 +20,6 @@ use lambda_idempotency_core::{
     policy::Policy,
     store::Write,
 };
-use lambda_idempotency_keys::Key;
 
 /// The pause after a renewal without an answer.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,8 +27,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// How long keys of this invocation are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Terms {
-    /// When the last lease ends: with the invocation, its grace included.
-    end: Timestamp,
+    /// When the last lease ends, renewed or not: with the invocation, its grace included.
+    pub(super) end: Timestamp,
     /// The length of a lease that is renewed.
     length: Option<Duration>,
 }
@@ -39,11 +39,6 @@ impl Terms {
         // Without a claim there is nothing to renew.
         let length = policy.lease.renewed_length().filter(|_| policy.mode.claims());
         Self { end: end.plus(policy.lease_grace), length }
-    }
-
-    /// When the last lease of the invocation ends, renewed or not.
-    pub(super) const fn end(&self) -> Timestamp {
-        self.end
     }
 
     /// The end of the lease of a claim made now.
@@ -65,12 +60,24 @@ pub(super) struct KeptLease {
     tries: u32,
 }
 
+impl KeptLease {
+    /// The renewal is to be written over another record of the same claim.
+    pub(super) fn at_once(self, now: Timestamp) -> Self {
+        Self { due: now, ..self }
+    }
+
+    /// The renewal had no answer: it is tried again until the lease has ended.
+    pub(super) fn later(self, now: Timestamp) -> Self {
+        Self { due: now.plus(PAUSE), tries: self.tries + 1, ..self }
+    }
+}
+
 /// The leases of records that run, or will.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Leases {
-    terms: Terms,
+    pub(super) terms: Terms,
     /// Renewals: that of each lease that is kept waits until it is due.
-    calls: Calls<KeptLease>,
+    pub(super) calls: Calls<KeptLease>,
     /// No lease ends, and none is due, before this instant.
     quiet_until: Timestamp,
 }
@@ -79,10 +86,6 @@ impl Leases {
     pub(super) fn new(terms: Terms) -> Self {
         let quiet_until = Timestamp::from_millis(u64::MAX);
         Self { terms, calls: Calls::default(), quiet_until }
-    }
-
-    pub(super) const fn terms(&self) -> &Terms {
-        &self.terms
     }
 
     /// Adds the lease of record `at`, unless it lasts until the end of the invocation: all handlers are
@@ -109,7 +112,8 @@ impl Leases {
         }
     }
 
-    fn add(&mut self, kept: KeptLease) {
+    /// This lease is to be renewed, when that is due.
+    pub(super) fn add(&mut self, kept: KeptLease) {
         self.quiet_until = self.quiet_until.min(kept.due).min(kept.lease_until);
         self.calls.waiting.push(kept);
     }
@@ -140,16 +144,15 @@ impl Leases {
         self.quiet_until = ends.chain(due).min().unwrap_or(Timestamp::from_millis(u64::MAX));
     }
 
-    /// Takes what is to be renewed, unless a call is on its way that may be back soon. `held` finds
-    /// a record's key and claim. A lease that is due has two thirds of its length left: a sixth at most is
+    /// Takes what is to be renewed, unless a call is on its way that may be back soon. A lease that is due has two thirds of its length left: a sixth at most is
     /// spent waiting for the call before, a sixth on the first try, two on the second. A lease that is
     /// not renewed by itself is written anew only with steps, as it is.
-    pub(super) fn send<'e>(
+    pub(super) fn send(
         &mut self,
         call: CallId,
+        records: &Records<'_>,
         now: Timestamp,
         reply: Timestamp,
-        held: impl Fn(usize) -> Option<(&'e Key, &'e Arc<Held>)>,
     ) -> Option<Action> {
         if now < self.quiet_until || self.calls.next(now, now) > now {
             return None;
@@ -158,7 +161,8 @@ impl Leases {
         let (mut members, mut writes) = (Vec::new(), Vec::new());
         let length = self.terms.length;
         for kept in due {
-            let Some((key, held)) = held(kept.at) else { continue };
+            let record = records.of(kept.at);
+            let (Some(key), Some(held)) = (record.key(), &record.held) else { continue };
             let lease_until = self.terms.lease_until(now);
             let (guard, record) = held.write(&Settlement::Renew { lease_until }, now);
             writes.push(Write::new(key.clone(), guard, record));
@@ -177,21 +181,6 @@ impl Leases {
         Some(Action::Write { call, writes, deadline })
     }
 
-    /// A call was answered. `None` if it is not one of renewals.
-    pub(super) fn written(&mut self, call: CallId, now: Timestamp) -> Option<Answered<KeptLease>> {
-        self.calls.answered(call, now)
-    }
-
-    /// The renewal is to be written over another record of the same claim.
-    pub(super) fn again(&mut self, kept: KeptLease, now: Timestamp) {
-        self.add(KeptLease { due: now, ..kept });
-    }
-
-    /// The renewal had no answer: it is tried again until the lease has ended.
-    pub(super) fn unanswered(&mut self, kept: KeptLease, now: Timestamp) {
-        self.add(KeptLease { due: now.plus(PAUSE), tries: kept.tries + 1, ..kept });
-    }
-
     /// When the next step is due: a renewal, or the end of a lease that has not ended at `now`.
     pub(super) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
         let standing = self.calls.all().filter(|kept| now <= kept.lease_until);
@@ -206,7 +195,7 @@ mod tests {
     use lambda_idempotency_core::policy::Lease;
 
     use super::{
-        super::record::testing::{START, after, call, deadline, held},
+        super::record::testing::{START, after, call, deadline, held, records},
         *,
     };
 
@@ -230,8 +219,8 @@ mod tests {
 
     /// Sends what is due: the deadline of the call, if there is one.
     fn send(leases: &mut Leases, now: Timestamp) -> Option<Timestamp> {
-        let (key, held) = (Key::from_text("op#a"), held(30_000));
-        let sent = leases.send(call(), now, after(300_000), |_| Some((&key, &held)));
+        let records = records(held(30_000));
+        let sent = leases.send(call(), &records, now, after(300_000));
         sent.map(|call| deadline(&call))
     }
 
@@ -316,8 +305,8 @@ mod tests {
         for deadline in [15_000, 25_200, 30_000] {
             assert_eq!(send(&mut leases, now), Some(after(deadline)));
             now = after(deadline);
-            for kept in leases.written(call(), now).unwrap().members {
-                leases.unanswered(kept, now);
+            for kept in leases.calls.answered(call(), now).unwrap().members {
+                leases.add(kept.later(now));
             }
             now = now.plus(PAUSE);
         }

@@ -24,9 +24,9 @@
 //! | What can happen to it, what does a rule see of it, and what becomes of it? | `rule` |
 //! | Which rule handles that? In which list is the record then? What follows for others? | `table` |
 //! | *Rules, for one record* | |
-//! | What follows when it begins, when it has its turn, and from the answer to its claim? | `claim` |
+//! | What follows when it begins, when it has its turn, and from the answer to its claim? When is that sent again or undone? | `claim` |
 //! | What follows when its handler ends or is stopped, when its lease is renewed or lost, when a step has ended? | `handlers` |
-//! | What is written then, and what follows from the answer? | `settle`; without a claim `optimistic` |
+//! | What is written then, and what follows from the answer? | `settle` |
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
 //! | Which outcome follows from a result, an error or a stored record? | `outcome` |
 //! | *Parts, which own their state* | |
@@ -34,20 +34,17 @@
 //! | Which record is next in its key and its group? Which records are copies? | `order` |
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
-//! | Which claims are on their way? When is one in doubt asked again, and when undone? | `claims` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `lease` |
 //! | For how long does a call of the store delay the next one? | `calls` |
 
 mod budget;
 mod calls;
 mod claim;
-mod claims;
 mod handlers;
 mod io;
 mod launch;
 mod lease;
 mod messages;
-mod optimistic;
 mod order;
 mod outcome;
 mod quarantine;
@@ -57,29 +54,32 @@ mod schedule;
 mod settle;
 mod table;
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, VecDeque},
+    time::Duration,
+};
 
 use lambda_idempotency_core::{
-    admission::Finding,
+    admission::{Finding, admit},
     clock::Timestamp,
-    outbox::SendError,
     outcome::NotStarted,
     record::IdempotencyRecord,
-    store::{StoreError, Verdict, Write},
+    store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 
 use self::{
     budget::TimeBudget,
     calls::CallIds,
-    claims::{ClaimAnswer, Claimed, Claims},
+    claim::Claims,
     io::unsent,
     lease::{Leases, Terms},
     messages::Outboxes,
     order::Order,
     quarantine::Quarantine,
-    record::{BatchRecord, Records, Stage},
-    rule::{RecordEvent, Written},
-    schedule::{BusyKeys, Starts},
+    record::{Records, Stage},
+    rule::{Claiming, RecordEvent, Written},
+    schedule::Starts,
     settle::{Settlements, stored},
 };
 pub use self::{
@@ -112,7 +112,8 @@ pub struct Machine<'a> {
     order: Order,
     starts: Starts,
     quarantine: Quarantine,
-    waiting: BusyKeys,
+    /// The records that wait for a busy key, by their wake-up times.
+    waiting: BTreeSet<(Timestamp, usize)>,
     claims: Claims,
     settlements: Settlements,
     outboxes: Outboxes,
@@ -133,11 +134,12 @@ impl<'a> Machine<'a> {
         host: &mut dyn Host,
     ) -> Self {
         let records = Records::new(asks);
-        let asks = records.all().iter().map(BatchRecord::given);
-        let mut order = Order::new(asks.map(|ask| (ask.key.as_ref(), ask.group.as_ref())));
+        let mut order = Order::new(
+            records.all().iter().map(|record| (record.key(), record.given.group.as_ref())),
+        );
         // In a mutex each of them runs.
         if setting.policy.mode.keeps_completions() {
-            order.find_copies(|at| records.get(at).map(|entry| entry.given().same()));
+            order.find_copies(|at| records.of(at).given.same());
         }
         let end = setting.deadline.unwrap_or_else(|| now.plus(setting.policy.fallback_timeout));
         // The worker may go on until `end`, although nobody waits for its work any more.
@@ -152,7 +154,7 @@ impl<'a> Machine<'a> {
             records,
             order,
             quarantine: Quarantine::default(),
-            waiting: BusyKeys::default(),
+            waiting: BTreeSet::new(),
             claims: Claims::default(),
             settlements: Settlements::default(),
             outboxes: Outboxes::default(),
@@ -160,20 +162,15 @@ impl<'a> Machine<'a> {
             actions,
             polled: Duration::ZERO,
         };
+        // Those that were received most often begin first.
+        let receives = machine.records.all().iter().map(|record| record.given.receives);
+        let mut begin: Vec<(usize, u32)> = receives.enumerate().collect();
+        begin.sort_by_key(|(_, receives)| Reverse(*receives));
         let present = &mut Present { now, host };
-        for (at, receives) in machine.by_receives() {
+        for (at, receives) in begin {
             machine.run(at, RecordEvent::Begin { looks: receives > 1 }, present);
         }
         machine
-    }
-
-    /// The records in the order in which they begin, with how often they were received.
-    fn by_receives(&self) -> Vec<(usize, u32)> {
-        let all = self.records.all().iter();
-        let mut order: Vec<(usize, u32)> =
-            all.map(|entry| entry.given().receives).enumerate().collect();
-        order.sort_by_key(|(_, receives)| std::cmp::Reverse(*receives));
-        order
     }
 
     /// Handles an input.
@@ -181,18 +178,33 @@ impl<'a> Machine<'a> {
         let present = &mut Present { now, host };
         match input {
             Input::Read { call, found } => {
-                self.read(call, each(found, || Err(unanswered())), present);
+                let Some(looks) = self.claims.answered(call, now) else { return };
+                let found = each(found, || Err(unanswered()));
+                for (claiming, found) in looks.members.into_iter().zip(found) {
+                    if let Ok(seen) = &found {
+                        learn(&claiming, seen.as_ref(), present);
+                    }
+                    self.run(claiming.at, RecordEvent::Looked(claiming, found), present);
+                }
             }
             Input::Written { call, writes, verdicts } => {
-                let verdicts = each(verdicts, || Verdict::Unknown(unanswered()));
-                self.written(call, writes, verdicts, present);
+                self.written(call, writes, verdicts, present)
             }
             Input::Sent { call, answers } => {
-                self.sent(call, each(answers, || Err(unsent())), present)
+                for (outbox, answer) in
+                    self.outboxes.sent(call, each(answers, || Err(unsent())), now)
+                {
+                    self.run(outbox.at, RecordEvent::Sent(outbox, answer), present);
+                }
             }
             Input::Ended { at, ended, since, polled } => {
                 self.polled += polled;
-                self.run(at, RecordEvent::Ended(ended, since), present);
+                if let Some(since) = since {
+                    let took = now.since(since);
+                    self.records.at(at).ran_for = Some(took);
+                    present.host.took(took);
+                }
+                self.run(at, RecordEvent::Ended(ended), present);
             }
             Input::Steps { at, steps } => {
                 self.run(at, RecordEvent::Steps(steps), present);
@@ -208,8 +220,9 @@ impl<'a> Machine<'a> {
             let present = &mut Present { now, host };
             self.stop_overdue(present);
             self.leave_slow(now);
-            if self.starts.budget().is_over(now) {
-                self.end_claims(present);
+            if self.starts.budget.is_over(now) {
+                // A claim in doubt is undone as long as there is time.
+                self.send_claims(now);
             } else {
                 self.launch(present);
             }
@@ -238,28 +251,27 @@ impl<'a> Machine<'a> {
     /// Returns whether there are outputs now.
     pub fn rest(&mut self, now: Timestamp, host: &mut dyn Host) -> bool {
         let present = &mut Present { now, host };
-        if self.starts.budget().is_over(now) {
+        if self.starts.budget.is_over(now) {
             self.stop(present);
         }
         if self.is_reply_due(now) {
             self.abandon(present);
         }
         self.send_settlements(false, now);
-        debug_assert!(self.lists_follow(), "a record is in the list of another stage");
         !self.actions.is_empty()
     }
 
     fn is_reply_due(&self, now: Timestamp) -> bool {
-        now >= self.starts.budget().reply()
+        now >= self.starts.budget.reply()
     }
 
     /// When to ask the machine again if nothing happens before.
     pub fn wake(&self, now: Timestamp) -> Option<Timestamp> {
-        let budget = self.starts.budget();
+        let budget = &self.starts.budget;
         let stop = (!self.starts.is_closed()).then(|| budget.stop());
         let ends = [stop, Some(budget.reply())].into_iter();
         let lease = self.leases.next_due(now);
-        let waiting = self.waiting.next_due();
+        let waiting = self.waiting.first().map(|(wake, _)| *wake);
         let keeps_others = !self.starts.turn().is_empty() || self.quarantine.is_waiting();
         let slow = self.settlements.next_slow(now).filter(|_| keeps_others);
         let due = [self.settlements.next_due(now), slow, lease, waiting];
@@ -268,98 +280,68 @@ impl<'a> Machine<'a> {
 
     /// Whether every record has its outcome, and nothing is left to be settled.
     pub fn is_done(&self) -> bool {
-        self.records.open() == 0 && self.settlements.is_empty() && self.actions.is_empty()
+        self.records.open == 0 && self.settlements.is_empty() && self.actions.is_empty()
     }
 }
 
-/// Passes each answer of the store, and of the sender, to the records that it is for.
+/// Passes each answer of the store to the record that it is for.
 impl Machine<'_> {
-    fn read(
-        &mut self,
-        call: CallId,
-        found: impl Iterator<Item = Result<Option<IdempotencyRecord>, StoreError>>,
-        present: &mut Present<'_>,
-    ) {
-        if let Some(answers) = self.claims.read(call, found, present.now) {
-            self.answered(answers, present);
-        }
-    }
-
     fn written(
         &mut self,
         call: CallId,
         writes: Vec<Write>,
-        verdicts: impl Iterator<Item = Verdict>,
+        verdicts: Vec<Verdict>,
         present: &mut Present<'_>,
     ) {
         let now = present.now;
+        let verdicts = each(verdicts, || Verdict::Unknown(unanswered()));
+        let answers = |cut_short| {
+            let writes = writes.into_iter().zip(verdicts);
+            writes.map(move |(write, verdict)| Written { record: write.record, verdict, cut_short })
+        };
         if let Some(settled) = self.settlements.answered(call, now) {
-            for ((settling, write), verdict) in
-                settled.members.into_iter().zip(writes).zip(verdicts)
-            {
-                let (at, written) = (settling.at, Written::of(&write));
-                self.learn(at, stored(write, &verdict), present);
-                let verdict = (!matches!(verdict, Verdict::Written)).then(|| Box::new(verdict));
-                self.run(at, RecordEvent::Settled { settling, written, verdict }, present);
+            for (settling, written) in settled.members.into_iter().zip(answers(settled.cut_short)) {
+                if let Some(stored) = stored(&written) {
+                    present.host.learn(&settling.key, stored, now);
+                }
+                self.run(settling.at, RecordEvent::Settled(settling, written), present);
             }
-        } else if let Some(renewed) = self.leases.written(call, now) {
-            for ((kept, write), verdict) in renewed.members.into_iter().zip(writes).zip(verdicts) {
-                let (at, record) = (kept.at, write.record.map(Box::new));
-                let verdict = Box::new(verdict);
-                self.run(at, RecordEvent::Renewed { kept, record, verdict }, present);
+        } else if let Some(renewed) = self.leases.calls.answered(call, now) {
+            for (kept, written) in renewed.members.into_iter().zip(answers(renewed.cut_short)) {
+                self.run(kept.at, RecordEvent::Renewed(kept, written), present);
             }
-        } else if let Some(answers) = self.claims.written(call, writes, verdicts, now) {
-            self.answered(answers, present);
+        } else if let Some(claimed) = self.claims.answered(call, now) {
+            for (claiming, written) in claimed.members.into_iter().zip(answers(claimed.cut_short)) {
+                if let Verdict::Found(seen) = &written.verdict {
+                    learn(&claiming, seen.as_ref(), present);
+                }
+                self.run(claiming.at, RecordEvent::Claimed(claiming, written), present);
+            }
         }
     }
+}
 
-    fn sent(
-        &mut self,
-        call: CallId,
-        answers: impl Iterator<Item = Result<(), SendError>>,
-        present: &mut Present<'_>,
-    ) {
-        for (outbox, answer) in self.outboxes.sent(call, answers, present.now) {
-            self.run(outbox.at, RecordEvent::Sent(outbox, answer), present);
-        }
-    }
-
-    fn answered(&mut self, answers: Vec<ClaimAnswer>, present: &mut Present<'_>) {
-        for ClaimAnswer { at, claimed, seen } in answers {
-            // A store may leave out a result that answers nobody here.
-            let answers =
-                !matches!(claimed, Claimed::Found(Finding::Mismatch | Finding::Foreign { .. }, _));
-            let seen = seen.filter(|_| answers);
-            self.learn(at, seen, present);
-            self.run(at, RecordEvent::Claimed(claimed), present);
-        }
-    }
-
-    /// Lets the process remember a record that was read in the store.
-    fn learn(&mut self, at: usize, seen: Option<IdempotencyRecord>, present: &mut Present<'_>) {
-        if let (Some(key), Some(record)) = (self.records.at(at).key(), seen) {
-            present.host.learn(key, record, present.now);
-        }
+/// Lets the process remember a completion that answers this claim.
+fn learn(claiming: &Claiming, seen: Option<&IdempotencyRecord>, present: &mut Present<'_>) {
+    if let Some(seen) = seen
+        && !claiming.is_undone()
+        && let Finding::Completed(_) = admit(&claiming.claim, Some(seen), present.now)
+    {
+        present.host.learn(&claiming.key, seen, present.now);
     }
 }
 
 /// Sends the calls that are due: claims, settlements and renewals to the store, messages to the sender.
 impl Machine<'_> {
-    /// Sends the claims that are to be sent. Says whether one was answered without the store: then
-    /// more may begin.
-    fn send_claims(&mut self, present: &mut Present<'_>) -> bool {
-        let mut answered = false;
+    /// Sends the claims that are to be sent.
+    fn send_claims(&mut self, now: Timestamp) {
+        let lease_until = self.leases.terms.lease_until(now);
+        let ends = (lease_until, self.starts.budget.doubt_deadline(now));
+        let is_only = self.records.all().len() == 1;
         loop {
-            let (now, mut answers) = (present.now, Vec::new());
-            let call = self.call_ids.next();
-            let lease_until = self.leases.terms().lease_until(now);
-            let ends = (lease_until, self.starts.budget().doubt_deadline(now));
-            let is_only = self.records.all().len() == 1;
-            let sent = self.claims.send(call, now, ends, is_only, &mut answers);
-            answered |= !answers.is_empty();
-            self.answered(answers, present);
+            let sent = self.claims.send(self.call_ids.next(), now, ends, is_only);
             if !self.act(sent) {
-                return answered;
+                return;
             }
         }
     }
@@ -372,19 +354,14 @@ impl Machine<'_> {
 
     /// Renews the leases that are due.
     fn renew(&mut self, now: Timestamp) {
-        let records = &self.records;
-        let held = |at| {
-            let entry = records.get(at).filter(|entry| BatchRecord::stage(entry).is_kept())?;
-            Some((entry.key()?, entry.held()?))
-        };
-        let reply = self.starts.budget().reply();
-        let sent = self.leases.send(self.call_ids.next(), now, reply, held);
+        let reply = self.starts.budget.reply();
+        let sent = self.leases.send(self.call_ids.next(), &self.records, now, reply);
         self.act(sent);
     }
 
     /// Hands messages to the sender.
     fn send_messages(&mut self, now: Timestamp) {
-        let last = self.starts.budget().settle_deadline(now);
+        let last = self.starts.budget.settle_deadline(now);
         loop {
             let sent = self.outboxes.send(self.call_ids.next(), now, last);
             if !self.act(sent) {
@@ -410,7 +387,7 @@ impl Machine<'_> {
     /// suspended, its processor was busy, or the lease could not be renewed. A successor may have taken the
     /// key over.
     fn stop_overdue(&mut self, present: &mut Present<'_>) {
-        if present.now > self.leases.terms().end() {
+        if present.now > self.leases.terms.end {
             self.stop(present);
         }
         for kept in self.leases.take_lapsed(present.now) {
@@ -424,34 +401,37 @@ impl Machine<'_> {
         if self.starts.is_closed() {
             return;
         }
-        for at in self.records.in_stage(Stage::Running) {
+        for at in self.records.in_stage(|stage| stage == Stage::Running) {
             self.run(at, RecordEvent::Stop, present);
         }
         self.starts.close();
-        for at in self.not_begun() {
+        for at in self.records.in_stage(Stage::has_not_begun) {
             self.run(at, RecordEvent::Close(NotStarted::Deadline), present);
         }
-    }
-
-    /// Ends claiming with the time for handlers: a claim in doubt is undone as long as there is time.
-    fn end_claims(&mut self, present: &mut Present<'_>) {
-        let answers = self.claims.stop();
-        self.answered(answers, present);
-        self.send_claims(present);
     }
 
     /// Ends the invocation: its response is due.
     fn abandon(&mut self, present: &mut Present<'_>) {
         self.stop(present);
-        for at in self.claims.abandon() {
-            self.run(at, RecordEvent::Unanswered, present);
+        for claiming in self.claims.abandon() {
+            self.run(claiming.at, RecordEvent::Unavailable(too_late()), present);
         }
         for outbox in self.outboxes.abandon() {
             let too_late = Err(messages::too_late());
             self.run(outbox.at, RecordEvent::Sent(outbox, too_late), present);
         }
         for settling in self.settlements.abandon() {
-            self.run(settling.at, RecordEvent::Unsettled(settling), present);
+            let verdict = Verdict::Unknown(too_late());
+            let written = Written { record: None, verdict, cut_short: true };
+            self.run(settling.at, RecordEvent::Settled(settling, written), present);
         }
     }
+}
+
+/// The response is due, and the store has not answered.
+fn too_late() -> StoreError {
+    StoreError::new(
+        StoreErrorKind::Unavailable,
+        "no answer from the store before the invocation's deadline",
+    )
 }

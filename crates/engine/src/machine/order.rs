@@ -78,12 +78,11 @@ impl Order {
     }
 
     /// Finds the copies, by what each record asks for.
-    pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> Option<A>) {
+    pub(super) fn find_copies<A: Eq + Hash>(&mut self, asks: impl Fn(usize) -> A) {
         let mut queues = HashMap::new();
         for at in 0..self.memberships.len() {
             let Some(key) = self.membership(at).key else { continue };
-            let Some(asked) = asks(at) else { continue };
-            let queue = *queues.entry((key, asked)).or_insert_with(|| self.new_queue());
+            let queue = *queues.entry((key, asks(at))).or_insert_with(|| self.new_queue());
             self.queue_mut(queue).push_back(at);
             self.membership_mut(at).copies = Some(queue);
         }
@@ -117,11 +116,11 @@ impl Order {
     }
 
     /// Takes `at` out of the queue of its key only: its outcome is known, its turn has not come.
-    pub(super) fn leave_key(&mut self, at: usize) -> Option<usize> {
+    pub(super) fn leave_key(&mut self, at: usize) {
         self.leave_copies(at);
-        let queue = self.memberships.get_mut(at).and_then(|membership| membership.key.take())?;
-        self.remove(queue, at);
-        self.first(queue)
+        if let Some(queue) = self.membership_mut(at).key.take() {
+            self.remove(queue, at);
+        }
     }
 
     fn leave_copies(&mut self, at: usize) {
@@ -213,7 +212,7 @@ mod tests {
     fn copies_have_the_key_and_ask_for_the_same() {
         let keys = ["a", "a", "b", "a", "a", "b"].map(|key| (Some(key), None));
         let mut order = order(&keys);
-        order.find_copies(|at| Some(["x", "y", "x", "x", "x", "y"][at]));
+        order.find_copies(|at| ["x", "y", "x", "x", "x", "y"][at]);
         let copies: Vec<_> = (0..6).map(|at| order.copies(at)).collect();
         assert_eq!(copies, [vec![3, 4], vec![], vec![], vec![4], vec![], vec![]]);
         order.leave_key(3);
@@ -226,7 +225,7 @@ mod tests {
     fn an_outcome_can_be_known_before_its_turn() {
         let mut order = order(&[(Some("a"), None), (Some("b"), Some("g")), (Some("a"), Some("g"))]);
         assert!(order.leave(0).eq([2]));
-        assert_eq!(order.leave_key(2), None);
+        order.leave_key(2);
         assert!(!order.may_go(2));
         assert!(order.leave(1).eq([2]));
         assert!(order.may_go(2));

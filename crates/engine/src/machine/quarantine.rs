@@ -109,11 +109,6 @@ impl Quarantine {
             waiting.retain(|suspect| suspect.at != at);
         }
     }
-
-    /// The suspects that wait for their turn.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = usize> {
-        self.first.iter().chain(&self.last).map(|suspect| suspect.at)
-    }
 }
 
 #[cfg(test)]

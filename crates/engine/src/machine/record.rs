@@ -116,11 +116,14 @@ pub(super) struct Wait {
 }
 
 impl Stage {
+    /// Whether its key is to be looked at or claimed when it has its turn.
+    pub(super) const fn is_wanted(self) -> bool {
+        matches!(self, Self::ToLook | Self::Unseen | Self::ToClaim | Self::Suspected)
+    }
+
     /// Whether it waits for a busy key, for its claim, for its turn in quarantine, or for its handler.
     pub(super) const fn has_not_begun(self) -> bool {
-        let is_wanted =
-            matches!(self, Self::ToLook | Self::Unseen | Self::ToClaim | Self::Suspected);
-        is_wanted || matches!(self, Self::Waiting(_) | Self::Ready)
+        self.is_wanted() || matches!(self, Self::Waiting(_) | Self::Ready)
     }
 
     /// Whether its lease, if it has one, is kept for a handler that runs or will.
@@ -129,33 +132,36 @@ impl Stage {
     }
 }
 
-/// One record and its stage.
+/// One record and its stage. Rules only read it; the table changes it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BatchRecord<'a> {
-    ask: NewRecord<'a>,
-    stage: Stage,
-    held: Option<Arc<Held>>,
+    pub(super) given: NewRecord<'a>,
+    pub(super) stage: Stage,
+    pub(super) held: Option<Arc<Held>>,
     /// The guard of its completion, if its key was not claimed but taken to be free.
-    assumed: Option<Box<Guard>>,
+    pub(super) assumed: Option<Box<Guard>>,
     /// The record that was found under its key, if its claim replaces it.
-    seen: Option<Box<IdempotencyRecord>>,
+    pub(super) seen: Option<Box<IdempotencyRecord>>,
     /// How many of its attempts were lost in a row, if it is in quarantine.
-    losses: u32,
+    pub(super) losses: u32,
     /// Why it runs without a claim.
-    outage: Option<Box<Carried<StoreError>>>,
+    pub(super) outage: Option<Box<Carried<StoreError>>>,
     /// Its outcome is known, but its turn in the group has not come.
-    preset: Option<Box<Carried<Outcome>>>,
+    pub(super) preset: Option<Box<Carried<Outcome>>>,
     /// Why the store does not know that its messages were sent.
-    unrecorded: Option<Box<Carried<StoreError>>>,
-    ran_for: Option<Duration>,
-    busy_since: Option<Timestamp>,
-    looks: u32,
+    pub(super) unrecorded: Option<Box<Carried<StoreError>>>,
+    /// How long its handler ran, if it was called and has ended.
+    pub(super) ran_for: Option<Duration>,
+    /// When its key was found busy first.
+    pub(super) busy_since: Option<Timestamp>,
+    /// How often its key was found busy.
+    pub(super) looks: u32,
 }
 
 impl<'a> BatchRecord<'a> {
-    pub(super) fn new(ask: NewRecord<'a>) -> Self {
+    pub(super) fn new(given: NewRecord<'a>) -> Self {
         Self {
-            ask,
+            given,
             stage: Stage::Queued,
             held: None,
             assumed: None,
@@ -170,47 +176,13 @@ impl<'a> BatchRecord<'a> {
         }
     }
 
-    pub(super) const fn given(&self) -> &NewRecord<'a> {
-        &self.ask
-    }
-
     pub(super) const fn key(&self) -> Option<&Key> {
-        self.ask.key.as_ref()
-    }
-
-    pub(super) const fn stage(&self) -> Stage {
-        self.stage
-    }
-
-    pub(super) const fn held(&self) -> Option<&Arc<Held>> {
-        self.held.as_ref()
-    }
-
-    pub(super) fn outage(&self) -> Option<StoreError> {
-        self.outage.as_ref().map(|error| error.0.clone())
-    }
-
-    pub(super) const fn ran_for(&self) -> Option<Duration> {
-        self.ran_for
+        self.given.key.as_ref()
     }
 
     /// Whether it had to wait for another worker, which used up time of the invocation.
     pub(super) const fn has_waited(&self) -> bool {
         self.busy_since.is_some()
-    }
-
-    pub(super) const fn looks(&self) -> u32 {
-        self.looks
-    }
-
-    /// How many of its attempts were lost in a row, if it is in quarantine.
-    pub(super) const fn losses(&self) -> u32 {
-        self.losses
-    }
-
-    /// The record that was found under its key, which its claim replaces.
-    pub(super) const fn take_seen(&mut self) -> Option<Box<IdempotencyRecord>> {
-        self.seen.take()
     }
 
     /// The order of the records that are not suspects: by the receives without an attempt, as far as they are known, and then by
@@ -219,33 +191,7 @@ impl<'a> BatchRecord<'a> {
         let tried =
             |seen: &IdempotencyRecord| seen.failed_attempts.saturating_add(seen.lost_attempts);
         let tried = self.seen.as_deref().map_or(0, tried);
-        (self.ask.receives.saturating_sub(tried), self.ask.receives)
-    }
-
-    /// Its key was looked at, and is free. Its last `losses` attempts were lost.
-    pub(super) fn looked(&mut self, losses: u32, seen: Option<Box<IdempotencyRecord>>) {
-        (self.losses, self.seen) = (losses, seen);
-    }
-
-    /// Enters a stage; returns the one before. Only the machine does this, which keeps the lists.
-    pub(super) const fn enter(&mut self, stage: Stage) -> Stage {
-        std::mem::replace(&mut self.stage, stage)
-    }
-
-    /// It has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
-    pub(super) fn done(&mut self) {
-        (self.ask.key, self.ask.kept) = (None, None);
-        (self.held, self.assumed, self.seen, self.losses) = (None, None, None, 0);
-    }
-
-    /// Its claim was granted; or no claim was written, and its completion is written under the guard that is `assumed`.
-    pub(super) fn granted(&mut self, held: Arc<Held>, assumed: Option<Box<Guard>>) {
-        (self.held, self.assumed) = (Some(held), assumed);
-    }
-
-    /// The guard of its completion, if its key was not claimed.
-    pub(super) fn assumption(&self) -> Option<&Guard> {
-        self.assumed.as_deref()
+        (self.given.receives.saturating_sub(tried), self.given.receives)
     }
 
     /// Its lease was renewed: this is the record now. Steps that are not stored yet stay known.
@@ -255,52 +201,6 @@ impl<'a> BatchRecord<'a> {
             held.record = held.on_top_of(record);
         }
     }
-
-    /// Steps of its handler have ended; these are all of them.
-    pub(super) fn set_steps(&mut self, steps: Json) {
-        if let Some(held) = &mut self.held {
-            Arc::make_mut(held).record.steps = Some(steps);
-        }
-    }
-
-    /// It runs without a claim, because of this error.
-    pub(super) fn runs_without_claim(&mut self, error: StoreError) {
-        self.ask.handling = Handling::Unprotected;
-        self.outage = Some(Box::new(Carried(error)));
-    }
-
-    /// When its key was found busy first.
-    pub(super) const fn busy_since(&self) -> Option<Timestamp> {
-        self.busy_since
-    }
-
-    /// Its key was found busy, once more or for the first time.
-    pub(super) fn met_busy(&mut self, now: Timestamp) {
-        self.busy_since.get_or_insert(now);
-        self.looks += 1;
-    }
-
-    /// Its handler has ended. `since` is when it was called, if it was.
-    pub(super) fn ended(&mut self, since: Option<Timestamp>, now: Timestamp) {
-        self.ran_for = since.map(|since| now.since(since));
-    }
-
-    /// Its outcome, for when its turn comes.
-    pub(super) fn preset(&mut self, outcome: Outcome) {
-        self.preset = Some(Box::new(Carried(outcome)));
-    }
-
-    pub(super) fn take_preset(&mut self) -> Option<Outcome> {
-        self.preset.take().map(|preset| preset.0)
-    }
-
-    pub(super) fn set_unrecorded(&mut self, error: StoreError) {
-        self.unrecorded = Some(Box::new(Carried(error)));
-    }
-
-    pub(super) fn take_unrecorded(&mut self) -> Option<StoreError> {
-        self.unrecorded.take().map(|error| error.0)
-    }
 }
 
 /// The records of a batch, numbered in the order of the event.
@@ -308,7 +208,7 @@ impl<'a> BatchRecord<'a> {
 pub(super) struct Records<'a> {
     entries: Vec<BatchRecord<'a>>,
     /// How many of them have no outcome yet.
-    open: usize,
+    pub(super) open: usize,
 }
 
 impl<'a> Records<'a> {
@@ -321,10 +221,6 @@ impl<'a> Records<'a> {
         &self.entries
     }
 
-    pub(super) fn get(&self, at: usize) -> Option<&BatchRecord<'a>> {
-        self.entries.get(at)
-    }
-
     #[expect(clippy::indexing_slicing, reason = "records are numbered as `entries` is")]
     pub(super) fn at(&mut self, at: usize) -> &mut BatchRecord<'a> {
         &mut self.entries[at]
@@ -335,37 +231,32 @@ impl<'a> Records<'a> {
         &self.entries[at]
     }
 
-    pub(super) const fn open(&self) -> usize {
-        self.open
-    }
-
-    /// Record `at` has its outcome.
+    /// Record `at` has its outcome. Its claim is dropped now and not with the batch: an event can hold very many records.
     pub(super) fn done(&mut self, at: usize) {
-        self.at(at).done();
+        let record = self.at(at);
+        (record.given.key, record.given.kept) = (None, None);
+        (record.held, record.assumed, record.seen, record.losses) = (None, None, None, 0);
         self.open -= 1;
     }
 
-    /// The records that have reached this stage.
-    pub(super) fn in_stage(&self, stage: Stage) -> Vec<usize> {
+    /// The records in such a stage.
+    pub(super) fn in_stage(&self, is: fn(Stage) -> bool) -> Vec<usize> {
         let entries = self.entries.iter().enumerate();
-        entries.filter(|(_, entry)| entry.stage() == stage).map(|(at, _)| at).collect()
+        entries.filter(|(_, record)| is(record.stage)).map(|(at, _)| at).collect()
     }
 }
 
 /// Instants, and claims that were granted, for the unit tests of several parts.
 #[cfg(test)]
 pub(super) mod testing {
-    use std::{sync::Arc, time::Duration};
+    use lambda_idempotency_core::{admission::Claim, record::Owner};
 
-    use lambda_idempotency_core::{
-        admission::{Claim, Held},
-        clock::Timestamp,
-        record::Owner,
-    };
-
-    use super::super::{
-        calls::{CallId, CallIds},
-        io::Action,
+    use super::{
+        super::{
+            calls::{CallId, CallIds},
+            io::Action,
+        },
+        *,
     };
 
     pub(in super::super) const START: Timestamp = Timestamp::from_secs(1_000);
@@ -394,6 +285,14 @@ pub(super) mod testing {
         Arc::new(claim(0, lease).over(None, START).1)
     }
 
+    /// Two records with this claim.
+    pub(in super::super) fn records(held: Arc<Held>) -> Records<'static> {
+        let given = |key| NewRecord::keyed(Key::from_text(key));
+        let mut records = Records::new(["op#a", "op#b"].map(given).into_iter());
+        (records.at(0).held, records.at(1).held) = (Some(Arc::clone(&held)), Some(held));
+        records
+    }
+
     /// The deadline of a call.
     pub(in super::super) fn deadline(call: &Action) -> Timestamp {
         match call {
@@ -412,39 +311,20 @@ pub(super) mod testing {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        testing::{START, after, held},
-        *,
-    };
-
-    #[test]
-    fn a_record_that_met_a_busy_key_has_waited_since_the_first_time() {
-        let mut entry = BatchRecord::new(NewRecord::keyed(Key::from_text("op#a")));
-        assert!(!entry.has_waited());
-        entry.met_busy(START);
-        entry.met_busy(after(100));
-        assert_eq!((entry.busy_since(), entry.looks()), (Some(START), 2));
-        assert!(entry.has_waited());
-    }
+    use super::{testing::held, *};
 
     #[test]
     fn a_record_with_its_outcome_keeps_nothing_of_its_claim() {
-        let ask = NewRecord { kept: Some("{}".into()), ..NewRecord::keyed(Key::from_text("op#a")) };
-        let mut entry = BatchRecord::new(ask);
-        entry.granted(held(1_000), Some(Box::new(Guard::Absent)));
-        assert!(entry.key().is_some() && entry.held().is_some() && entry.assumption().is_some());
-        assert_eq!((entry.enter(Stage::Done), entry.stage()), (Stage::Queued, Stage::Done));
-        entry.done();
-        assert!(entry.key().is_none() && entry.held().is_none() && entry.assumption().is_none());
-        assert_eq!(entry.given().kept, None, "with its form in a store that encrypts");
-    }
-
-    #[test]
-    fn a_record_is_done_when_it_has_its_outcome() {
-        let asks = ["op#a", "op#b"].map(|key| NewRecord::keyed(Key::from_text(key)));
+        let with_key = |key| NewRecord::keyed(Key::from_text(key));
+        let asks = [NewRecord { kept: Some("{}".into()), ..with_key("op#a") }, with_key("op#b")];
         let mut records = Records::new(asks.into_iter());
-        assert_eq!(records.open(), 2);
-        records.done(1);
-        assert_eq!(records.open(), 1);
+        let record = records.at(0);
+        (record.held, record.assumed) = (Some(held(1_000)), Some(Box::new(Guard::Absent)));
+        assert_eq!(records.open, 2);
+        records.done(0);
+        assert_eq!(records.open, 1);
+        let record = records.of(0);
+        assert!(record.key().is_none() && record.held.is_none() && record.assumed.is_none());
+        assert_eq!(record.given.kept, None, "with its form in a store that encrypts");
     }
 }

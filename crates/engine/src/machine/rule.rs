@@ -8,7 +8,6 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     budget::TimeBudget,
-    claims::{Claimed, WantedKey},
     io::{Carried, HandlerEnd, Setting},
     lease::{KeptLease, Terms},
     record::{BatchRecord, Stage},
@@ -18,53 +17,62 @@ use lambda_idempotency_core::{
     clock::Timestamp,
     effects::Effects,
     outbox::{OutgoingMessage, SendError},
-    outcome::{Completion, NotStarted, Outcome},
+    outcome::{NotStarted, Outcome},
     record::{IdempotencyRecord, Json, Owner, Provenance},
-    store::{Guard, StoreError, Verdict, Write},
+    store::{Guard, StoreError, Verdict},
 };
 use lambda_idempotency_keys::Key;
 
 /// An event of a record.
+#[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept")]
 pub(super) enum RecordEvent {
     /// It may be the first of its key and its group. If it `looks`, its key probably has an idempotency record.
     Begin { looks: bool },
-    /// Its outcome was known before it could begin.
-    Preset(Outcome),
-    /// It is looked at or claimed now. The host is asked whether the answer is known, which makes it [`Claimed`](Self::Claimed),
-    /// or for a token.
+    /// It is looked at or claimed now. The host is asked whether the answer is [`Known`](Self::Known), or for a token.
     Turn,
+    /// Its outcome is known, and the store is not asked.
+    Known(Outcome),
     /// The store is asked for its key with this token.
     Token(ClaimToken),
+    /// Its key can be neither looked at nor claimed: there is no token, or the response is due.
+    Unavailable(StoreError),
+    /// Its look was answered.
+    Looked(Claiming, Result<Option<IdempotencyRecord>, StoreError>),
+    /// Its claim was answered, or the write that undoes it.
+    Claimed(Claiming, Written),
     /// Its wait for a busy key is over.
     Woken,
-    /// Its look or its claim was answered.
-    Claimed(Claimed),
     /// There is room for its handler.
     Start,
-    /// Its handler has ended; and when it was called, if it was.
-    Ended(HandlerEnd, Option<Timestamp>),
+    /// Its handler has ended.
+    Ended(HandlerEnd),
     /// Steps of its handler have ended.
     Steps(Json),
     /// A renewal of its lease was answered.
-    Renewed { kept: KeptLease, record: Option<Box<IdempotencyRecord>>, verdict: Box<Verdict> },
+    Renewed(KeptLease, Written),
     /// Its lease has ended.
     Lapsed,
     /// The time for handlers is over.
     Stop,
-    /// Its handler was dropped; and when it was called, if it was.
-    Dropped(DropReason, Option<Timestamp>),
-    /// Its settlement was answered, which writes this; without a verdict, as most are, it is written.
-    Settled { settling: Box<Settling>, written: Written, verdict: Option<Box<Verdict>> },
+    /// Its handler was dropped, which was called before or not.
+    Dropped(DropReason, bool),
+    /// Its settlement was answered.
+    Settled(Box<Settling>, Written),
     /// The sender has answered.
     Sent(Outbox, Result<(), SendError>),
     /// Its messages are sent, which are stored in this completion; then it has this outcome.
     AllSent(Arc<Held>, Outcome),
     /// It is not started any more.
     Close(NotStarted),
-    /// The response is due, and its claim has no answer.
-    Unanswered,
-    /// The response is due, and its settlement has no answer.
-    Unsettled(Box<Settling>),
+}
+
+/// The answer to a write.
+pub(super) struct Written {
+    /// The record that was to be stored.
+    pub(super) record: Option<IdempotencyRecord>,
+    pub(super) verdict: Verdict,
+    /// Whether the deadline ended the call: it took most of the time that it had.
+    pub(super) cut_short: bool,
 }
 
 /// The answers of the host that a claim needs.
@@ -96,7 +104,7 @@ pub(super) enum Next {
     /// A stage that has no other data.
     To(Stage),
     /// Its key is looked at or claimed.
-    Claim(WantedKey),
+    Claim(Claiming),
     /// Its handler is called.
     Start,
     /// Its running handler is dropped; a row of its own says what follows.
@@ -126,18 +134,12 @@ pub(super) enum Effect {
     HeldUp,
     /// Its key was found busy.
     MetBusy,
-    /// Its handler has ended; and when it was called, if it was.
-    Ran(Option<Timestamp>),
-    /// Its handler has taken this long.
-    Took(Duration),
     /// These are all steps of its handler that have ended.
     Steps(Json),
     /// Its lease was renewed: this is stored now.
     Extended(Box<IdempotencyRecord>),
-    /// Its lease is to be renewed over this record, which another write of the claim has stored.
-    RenewAgain(KeptLease, Option<Box<IdempotencyRecord>>),
-    /// Its renewal is tried again.
-    RenewLater(KeptLease),
+    /// Its lease is to be renewed again; over this record, if another write of the claim has stored one.
+    Renew(KeptLease, Option<Box<IdempotencyRecord>>),
     /// The store refuses to keep its steps, and it is of no use to wait.
     StepsRefused(StoreError),
 }
@@ -186,16 +188,16 @@ pub(super) struct RecordView<'s, 'a> {
 impl RecordView<'_, '_> {
     /// The claim that the record makes now.
     pub(super) fn claim_by(&self, owner: Owner, provenance: Option<Provenance>) -> Claim {
-        let ask = self.record.given();
+        let given = &self.record.given;
         Claim {
             owner,
             lease_until: self.terms.lease_until(self.now),
             retention: self.setting.policy.retention,
             clock_skew: self.setting.policy.clock_skew,
-            fingerprint: ask.fingerprint.clone(),
+            fingerprint: given.fingerprint.clone(),
             application: self.setting.application.clone(),
             provenance,
-            payload: ask.kept.clone(),
+            payload: given.kept.clone(),
         }
     }
 
@@ -208,6 +210,41 @@ impl RecordView<'_, '_> {
     pub(super) fn is_reply_due(&self) -> bool {
         self.now >= self.budget.reply()
     }
+}
+
+/// A key that is looked at or claimed, until the store has answered.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Claiming {
+    /// The record's position in the batch.
+    pub(super) at: usize,
+    pub(super) key: Key,
+    pub(super) claim: Claim,
+    pub(super) step: ClaimStep,
+    /// How many losses in a row the claim takes over: 0, or in quarantine those that are known. A
+    /// record with another number has its turn at another time.
+    pub(super) losses: u32,
+    /// When claiming is given up.
+    pub(super) until: Timestamp,
+    /// When it is given up while the store answers, and only other calls are in the way.
+    pub(super) last: Timestamp,
+    /// How many of its writes failed because the record had changed.
+    pub(super) rounds: u8,
+    /// Whether the deadline ended its first call: the next call has all the time that is left.
+    pub(super) is_slow: bool,
+    /// The claim that a call without an answer may have written.
+    pub(super) doubt: Option<Box<Held>>,
+}
+
+/// The next call of a claim, or the one that is on its way.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum ClaimStep {
+    /// The record is read, and claiming ends there if the key is free: there is probably an idempotency record, and its
+    /// contents decide when the record may be claimed.
+    Look,
+    /// The claim is written over the record that was read, or where none is expected.
+    Write(Option<IdempotencyRecord>),
+    /// The claim may have been written, and is undone; then the record gets this error.
+    Undo(Box<Held>, Carried<StoreError>),
 }
 
 /// One claim to be settled.
@@ -243,21 +280,6 @@ pub(super) struct Settling {
     pub(super) in_doubt: bool,
     /// The outcome if its commit was applied after all, once that is given up.
     pub(super) committed: Option<Carried<Outcome>>,
-}
-
-/// The parts of a settlement's write that its answer needs.
-pub(super) struct Written {
-    /// The record, if it has messages: they are sent next.
-    pub(super) unsent: Option<Box<IdempotencyRecord>>,
-    pub(super) completion: Option<Completion>,
-}
-
-impl Written {
-    pub(super) fn of(write: &Write) -> Self {
-        let record = write.record.as_ref();
-        let unsent = record.filter(|record| record.outbox.is_some()).cloned().map(Box::new);
-        Self { unsent, completion: record.and_then(Completion::of) }
-    }
 }
 
 /// The messages of one record.

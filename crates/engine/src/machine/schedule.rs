@@ -1,9 +1,6 @@
 //! Decides what may be looked at, claimed and started now, by time, room and quarantine.
 
-use std::{
-    collections::{BTreeSet, VecDeque},
-    time::Duration,
-};
+use std::{collections::VecDeque, time::Duration};
 
 use super::{
     budget::{Reserve, TimeBudget},
@@ -32,7 +29,7 @@ pub(super) enum Phase {
 /// The records that may begin, and those that wait for that.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Starts {
-    budget: TimeBudget,
+    pub(super) budget: TimeBudget,
     pub(super) concurrency: usize,
     pub(super) phase: Phase,
     /// The time that has to be left while no handler runs.
@@ -46,7 +43,7 @@ pub(super) struct Starts {
     /// May start when there is room.
     ready: VecDeque<usize>,
     /// How many handlers run.
-    running: usize,
+    pub(super) running: usize,
 }
 
 impl Starts {
@@ -63,15 +60,6 @@ impl Starts {
             ready: VecDeque::new(),
             running: 0,
         }
-    }
-
-    pub(super) const fn budget(&self) -> &TimeBudget {
-        &self.budget
-    }
-
-    /// How many handlers run.
-    pub(super) const fn running(&self) -> usize {
-        self.running
     }
 
     pub(super) const fn is_closed(&self) -> bool {
@@ -146,7 +134,7 @@ impl Starts {
     }
 
     /// The records in this stage, if they are in a queue.
-    const fn queue(&mut self, stage: Stage) -> Option<&mut VecDeque<usize>> {
+    pub(super) const fn queue(&mut self, stage: Stage) -> Option<&mut VecDeque<usize>> {
         match stage {
             Stage::ToLook => Some(&mut self.to_look),
             Stage::Unseen => Some(&mut self.unseen),
@@ -161,19 +149,11 @@ impl Starts {
         CLAIM_AHEAD.min(1 + self.to_look.len() + self.unseen.len() + self.to_claim.len())
     }
 
-    /// The records that wait to be looked at or claimed.
-    pub(super) fn unclaimed(&self) -> impl Iterator<Item = usize> {
-        self.to_look.iter().chain(&self.unseen).chain(&self.to_claim).copied()
-    }
-
-    /// The records that are to be looked at now, while `claims` are on their way.
+    /// The records that are to be looked at now, and those that are to be claimed because their look failed, while `claims` are on
+    /// their way.
     pub(super) fn next_looks(&self, claims: usize) -> Vec<usize> {
-        self.to_look.iter().copied().take(CLAIM_AHEAD.saturating_sub(claims)).collect()
-    }
-
-    /// The records that are to be claimed now because their look failed.
-    pub(super) fn next_unseen(&self, claims: usize) -> Vec<usize> {
-        self.unseen.iter().copied().take(CLAIM_AHEAD.saturating_sub(claims)).collect()
+        let looks = self.to_look.iter().chain(&self.unseen).copied();
+        looks.take(CLAIM_AHEAD.saturating_sub(claims)).collect()
     }
 
     /// Whether one more may be looked at before others are claimed.
@@ -247,46 +227,6 @@ impl Starts {
     /// Whether some have to be looked at, or claimed because their look failed.
     pub(super) fn has_looks(&self) -> bool {
         !(self.to_look.is_empty() && self.unseen.is_empty())
-    }
-}
-
-/// The first pause between two looks at a busy key; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-
-/// The pause before the next look at a busy key, after `looks` earlier ones.
-pub(super) fn pause(looks: u32) -> Duration {
-    FIRST_PAUSE.saturating_mul(1 << looks.min(8)).min(LONGEST_PAUSE)
-}
-
-/// The waiting records, by their wake-up times and positions in the batch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct BusyKeys(BTreeSet<(Timestamp, usize)>);
-
-impl BusyKeys {
-    /// Record `at` moves from one stage to another.
-    pub(super) fn moved(&mut self, at: usize, was: Stage, to: Stage) {
-        if let Stage::Waiting(wait) = was {
-            self.0.remove(&(wait.wake, at));
-        }
-        if let Stage::Waiting(wait) = to {
-            self.0.insert((wait.wake, at));
-        }
-    }
-
-    /// When the next record wakes.
-    pub(super) fn next_due(&self) -> Option<Timestamp> {
-        self.next().map(|(wake, _)| wake)
-    }
-
-    /// When the next record wakes, and which.
-    pub(super) fn next(&self) -> Option<(Timestamp, usize)> {
-        self.0.first().copied()
-    }
-
-    /// The waiting records.
-    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().map(|(_, at)| *at)
     }
 }
 

@@ -1,22 +1,27 @@
-//! Begins to write what became of a claim: its settlement.
+//! Writes what became of a claim: its settlement.
 //!
 //! In mutex mode a claim keeps other workers away, and is forgotten when its handler has ended, however that
 //! was: its record is deleted. So each delivery calls the handler. A handler that was stopped has not ended: its
 //! effect may be on its way, and the key stays held until the lease ends.
+//!
+//! In optimistic mode a handler runs as if its key were free. Its completion is inserted together with its
+//! effects, under the guard that nothing has changed since: no record, or the expired one that was read.
+//! So of concurrent attempts for a key one is committed. The others find its record, apply nothing, and are
+//! answered from it. Attempts that fail or are stopped write nothing.
 //!
 //! Settlements that are due share one call of the store. The next call waits for the one before, unless that takes long.
 
 use std::{sync::Arc, time::Duration};
 
 use super::{
-    calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends},
+    calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends, pause},
     io::{Action, Carried},
     messages::{self, overtaken_by, publish, send, unsent},
-    outcome::{overtaken, recorded, shrink},
+    outcome::{answer, overtaken, recorded, shrink},
     rule::{Next, RecordView, Settling, Written},
 };
 use lambda_idempotency_core::{
-    admission::{Finding, Held, Settled, Settlement},
+    admission::{Finding, Held, Settled, Settlement, admit},
     clock::Timestamp,
     effects::{Effects, RefusalReason},
     failure::Failure,
@@ -25,23 +30,20 @@ use lambda_idempotency_core::{
     store::{StoreError, StoreErrorKind, Verdict, Write},
 };
 
-/// The first pause before a settlement is tried again; it doubles up to [`LONGEST_PAUSE`].
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The pause after an answer that a retry may not change, such as refused permissions. A failed refresh of
 /// credentials gets the same answer, and a retry may succeed.
 const REFUSED_PAUSE: Duration = Duration::from_secs(2);
 /// How long a refusal is retried: it may be a failed refresh of credentials.
 const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 /// How often a completion whose record is gone is written anew.
-pub(super) const AGAIN: u32 = 3;
+const AGAIN: u32 = 3;
 
 /// The handler failed, or one of its effects was refused.
 pub(super) fn failed(view: &RecordView<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
     let failed_attempts = held.failed_attempts().saturating_add(1);
     let settlement = settlement_of(view, &failure, failed_attempts);
     let permanent = matches!(settlement, Settlement::FailPermanently { .. });
-    settle(view, held, settlement, Outcome::Failed { failure, failed_attempts, permanent })
+    settle(view, Some(held), settlement, Outcome::Failed { failure, failed_attempts, permanent })
 }
 
 /// How a failure is recorded.
@@ -52,7 +54,7 @@ pub(super) fn settlement_of(
 ) -> Settlement {
     let error = failure.error_type().into();
     // A mutex keeps no failure. It is permanent only if somebody takes care of the record at once.
-    let is_kept = !view.is_mutex() || view.record.given().lets_pass;
+    let is_kept = !view.is_mutex() || view.record.given.lets_pass;
     let is_permanent = is_kept && view.setting.policy.fails_permanently(failure, failed_attempts);
     if !is_permanent {
         return Settlement::Release { error_type: error };
@@ -63,22 +65,13 @@ pub(super) fn settlement_of(
 
 /// A record that was claimed, or needs no claim, does not run after all.
 pub(super) fn not_started(view: &RecordView<'_, '_>, why: NotStarted) -> Next {
-    undo(view, view.record.held().cloned(), why)
+    settle(view, view.record.held.clone(), Settlement::Undo, Outcome::Returned(why))
 }
 
-/// Undoes the claim of a record that does not run after all.
-pub(super) fn undo(view: &RecordView<'_, '_>, held: Option<Arc<Held>>, why: NotStarted) -> Next {
-    let outcome = Outcome::Returned(why);
-    match held {
-        Some(held) => settle(view, held, Settlement::Undo, outcome),
-        None => Next::End(outcome),
-    }
-}
-
-/// Settles the claim of a record; then it has this outcome.
+/// Settles the claim of a record, if it has one; then it has this outcome.
 pub(super) fn settle(
     view: &RecordView<'_, '_>,
-    held: Arc<Held>,
+    held: Option<Arc<Held>>,
     settlement: Settlement,
     outcome: Outcome,
 ) -> Next {
@@ -88,16 +81,18 @@ pub(super) fn settle(
 /// The same, with effects.
 pub(super) fn settle_with(
     view: &RecordView<'_, '_>,
-    held: Arc<Held>,
+    held: Option<Arc<Held>>,
     settlement: Settlement,
     effects: Option<Effects>,
     outcome: Outcome,
 ) -> Next {
+    let (Some(held), Some(key)) = (held, view.record.key().cloned()) else {
+        return Next::End(outcome);
+    };
     let due = view.now;
     // Messages are marked as sent in a completion that is stored, so nothing is assumed then.
     let is_mark = matches!(settlement, Settlement::MarkSent);
-    let assumed = view.record.assumption().filter(|_| !is_mark);
-    let assumed = assumed.cloned().map(Box::new);
+    let assumed = view.record.assumed.clone().filter(|_| !is_mark);
     if assumed.is_some()
         && let Some(outcome) = unwritten(&held, &settlement, &outcome, due)
     {
@@ -109,7 +104,6 @@ pub(super) fn settle_with(
     let until = settle_until(view, &settlement, kept_for);
     // Effects that are not committed did not happen, so the next delivery may repeat the work.
     let insists = effects.is_none();
-    let Some(key) = view.record.key().cloned() else { return Next::End(outcome) };
     Next::Settle(Box::new(Settling {
         at: view.at,
         key,
@@ -195,12 +189,10 @@ fn unwritten(
 pub(super) fn answered(
     view: &RecordView<'_, '_>,
     mut settling: Box<Settling>,
-    written: Written,
-    verdict: Verdict,
+    Written { record, verdict, .. }: Written,
 ) -> Next {
-    let Written { unsent, completion } = written;
     let found = match verdict {
-        Verdict::Written => return in_store(view, settling, unsent, completion),
+        Verdict::Written => return in_store(view, settling, record),
         // The next call has more time for it.
         Verdict::EffectRefused(refused)
             if refused.reason() == RefusalReason::TooSlow
@@ -217,19 +209,20 @@ pub(super) fn answered(
         }
         Verdict::EffectRefused(refused) => return unsettled(view, settling, refused.into()),
         Verdict::Unknown(error) => return unsettled(view, settling, error),
+        Verdict::Found(found) if settling.assumed.is_some() => return met(view, settling, found),
         Verdict::Found(found) => found,
     };
-    let completion = found.as_ref().and_then(Completion::of);
     match settling.held.settled(&settling.settlement, found.as_ref(), view.now) {
-        Settled::Done => in_store(view, settling, found.map(Box::new), completion),
+        Settled::Done => in_store(view, settling, found),
         // The commit had no answer, and was applied.
         Settled::Overtaken(Finding::Completed(_) | Finding::Unsent(_))
             if settling.is_committed(found.as_ref()) =>
         {
             settling.outcome = settling.committed.take().unwrap_or(settling.outcome);
-            in_store(view, settling, found.map(Box::new), completion)
+            in_store(view, settling, found)
         }
         Settled::Overtaken(by) => {
+            let completion = found.as_ref().and_then(Completion::of);
             let outcome = overtaken(view, by, completion, settling.outcome.0);
             overtaken_by(view, &settling.held, found, outcome)
         }
@@ -251,51 +244,94 @@ pub(super) fn answered(
     }
 }
 
+/// A completion was not inserted, because its guard did not hold.
+fn met(
+    view: &RecordView<'_, '_>,
+    mut settling: Box<Settling>,
+    found: Option<IdempotencyRecord>,
+) -> Next {
+    let now = view.now;
+    let settled = settling.held.settled(&settling.settlement, found.as_ref(), now);
+    if matches!(settled, Settled::Done) {
+        return in_store(view, settling, found);
+    }
+    let finding = admit(&settling.held.claim, found.as_ref(), now);
+    match (finding, settling.outcome.0) {
+        // A commit in doubt may have been applied, and its record have been deleted since.
+        (Finding::Free, outcome)
+            if settling.again < AGAIN && !(settling.in_doubt && found.is_none()) =>
+        {
+            let (guard, held) = settling.held.claim.over(found.as_ref(), now);
+            settling.outcome = Carried(outcome);
+            settling.held = Arc::new(held);
+            settling.assumed = Some(Box::new(guard));
+            settling.instead = None;
+            settling.again += 1;
+            Next::Settle(settling)
+        }
+        (Finding::Free | Finding::Mine, outcome) => {
+            settling.outcome = Carried(outcome);
+            let error = StoreError::new(
+                StoreErrorKind::Contended,
+                "the record comes and goes while its completion is being inserted",
+            );
+            give_up(view, settling, error)
+        }
+        // A next delivery need not look at the record before it runs, so this one gets the answer that a claim gets.
+        (finding @ Finding::Failed { .. }, _)
+        | (finding @ (Finding::Mismatch | Finding::Held { .. }), Outcome::Executed { .. }) => {
+            Next::End(answer(view, finding, None))
+        }
+        (finding, ours) => {
+            let completion = found.as_ref().and_then(Completion::of);
+            let outcome = overtaken(view, finding, completion, ours);
+            // The worker that completed it may have died before it sent its messages, and this delivery is acknowledged.
+            overtaken_by(view, &settling.held, found, outcome)
+        }
+    }
+}
+
 /// A settlement is recorded, and `record` is stored now. If that has messages, they are sent; otherwise the
 /// record has its outcome.
 fn in_store(
     view: &RecordView<'_, '_>,
     settling: Box<Settling>,
-    record: Option<Box<IdempotencyRecord>>,
-    completion: Option<Completion>,
+    record: Option<IdempotencyRecord>,
 ) -> Next {
-    let is_mark = matches!(settling.settlement, Settlement::MarkSent);
-    match record.filter(|record| record.outbox.is_some() && !is_mark) {
+    if matches!(settling.settlement, Settlement::MarkSent) {
+        // What is recorded was said when the completion was.
+        return Next::End(settling.settled());
+    }
+    let completion = record.as_ref().and_then(Completion::of);
+    match record.filter(|record| record.outbox.is_some()) {
         Some(record) => {
-            let stored = Arc::new(settling.held.with_record(*record));
+            let stored = Arc::new(settling.held.with_record(record));
             publish(view, stored, recorded(settling.settled(), completion))
         }
-        // It was said when the completion was recorded.
-        None if is_mark => Next::End(settling.settled()),
         None => Next::End(recorded(settling.settled(), completion)),
     }
 }
 
-/// The record that the store holds after a write, if the verdict says so.
-pub(super) fn stored(write: Write, verdict: &Verdict) -> Option<IdempotencyRecord> {
-    match verdict {
-        Verdict::Written => write.record,
+/// The record that the store holds after a write, if the answer says so.
+pub(super) fn stored(written: &Written) -> Option<&IdempotencyRecord> {
+    match (&written.verdict, &written.record) {
+        (Verdict::Written, ours) => ours.as_ref(),
         // A store may leave out the result of other work, which answers nobody here.
-        Verdict::Found(found) => {
-            let ours = write.record?;
-            let found = found.as_ref().filter(|found| {
-                (&found.fingerprint, &found.application) == (&ours.fingerprint, &ours.application)
-            });
-            found.cloned()
+        (Verdict::Found(Some(found)), Some(ours)) => {
+            let is_ours =
+                found.fingerprint == ours.fingerprint && found.application == ours.application;
+            Some(found).filter(|_| is_ours)
         }
+        (Verdict::Found(_), _) => None,
         // Its claim stands, as before.
-        Verdict::EffectRefused(_) => None,
+        (Verdict::EffectRefused(_), _) => None,
         // The write may have been applied or not: other invocations must not answer from it.
-        Verdict::Unknown(_) => None,
+        (Verdict::Unknown(_), _) => None,
     }
 }
 
 /// Tries it again, or ends it without.
-pub(super) fn unsettled(
-    view: &RecordView<'_, '_>,
-    mut settling: Box<Settling>,
-    error: StoreError,
-) -> Next {
+fn unsettled(view: &RecordView<'_, '_>, mut settling: Box<Settling>, error: StoreError) -> Next {
     settling.in_doubt |= settling.effects.is_some() && error.may_have_applied();
     let shrunk = shrink(&mut settling, &error);
     if shrunk || settling.is_retried(&error, view.now) {
@@ -346,15 +382,11 @@ fn refused(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreError
     let failure = Failure::from(error);
     let settlement = Settlement::Release { error_type: failure.error_type().into() };
     let outcome = Outcome::Failed { failure, failed_attempts, permanent: false };
-    settle(view, held, settlement, outcome)
+    settle(view, Some(held), settlement, outcome)
 }
 
 /// A settlement that cannot be recorded. The key stays held until the lease ends.
-pub(super) fn give_up(
-    view: &RecordView<'_, '_>,
-    settling: Box<Settling>,
-    error: StoreError,
-) -> Next {
+fn give_up(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreError) -> Next {
     // The outcome needs neither: messages that are not marked are sent again with the same ids, and the key of
     // what was to be forgotten is free when the lease ends.
     match settling.settlement {
@@ -390,14 +422,6 @@ fn unrecorded(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreEr
         }
         _ => Next::End(outcome),
     }
-}
-
-/// The response is due, and the settlement has no answer.
-pub(super) fn too_late() -> StoreError {
-    StoreError::new(
-        StoreErrorKind::Unavailable,
-        "no answer from the store before the invocation's deadline",
-    )
 }
 
 impl Settling {
@@ -453,11 +477,7 @@ impl Settling {
 
     /// Schedules its next try after this error. Returns whether there is one.
     pub(super) fn is_retried(&mut self, error: &StoreError, now: Timestamp) -> bool {
-        let pause = if error.is_transient() {
-            FIRST_PAUSE.saturating_mul(1 << self.tries.min(8)).min(LONGEST_PAUSE)
-        } else {
-            REFUSED_PAUSE
-        };
+        let pause = if error.is_transient() { pause(self.tries) } else { REFUSED_PAUSE };
         (self.since, self.due) = (now, now.plus(pause));
         self.tries += 1;
         // Waiting changes neither the record's size nor the record under its key.

@@ -136,13 +136,13 @@ fn all_settlements_are_given_up_sent_or_not() {
 /// Other invocations of the process answer from what is learnt.
 #[test]
 fn what_is_written_is_learnt_and_what_may_be_is_not() {
-    let commit = || {
+    let commit = |verdict| {
         let mut settling = settling(0);
         settling.settlement = Settlement::Commit { result: None, outbox: None };
         settling.effects = Some(Effects::new(()));
-        settling.write(START)
+        Written { record: settling.write(START).record, verdict, cut_short: false }
     };
-    assert!(stored(commit(), &Verdict::Written).is_some());
+    assert!(stored(&commit(Verdict::Written)).is_some());
     let lost = StoreError::new(StoreErrorKind::Unavailable, "no answer");
-    assert_eq!(stored(commit(), &Verdict::Unknown(lost)), None);
+    assert_eq!(stored(&commit(Verdict::Unknown(lost))), None);
 }

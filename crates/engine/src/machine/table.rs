@@ -3,12 +3,14 @@
 //! Only the table lets a record enter a stage; the lists of the record follow from that. A record that has its outcome
 //! decides for others: its copies are answered, its group stops if it is returned, and the records that are next begin.
 
+use std::sync::Arc;
+
 use super::{
     Machine, Present, claim, handlers,
     io::{Action, Carried, RecordOutcome},
-    messages, optimistic,
+    messages,
     outcome::shared,
-    record::{BatchRecord, Stage},
+    record::Stage,
     rule::{ClaimToken, Decision, DropReason, Effect, Next, RecordEvent, RecordView},
     settle,
 };
@@ -16,22 +18,23 @@ use lambda_idempotency_core::{
     admission::Settlement,
     clock::Timestamp,
     outcome::{NotStarted, Outcome},
-    store::Verdict,
+    store::{StoreError, StoreErrorKind},
 };
 
-/// Events of other records that follow from one, and are not handled yet.
+/// Other records to which something follows from an event, and has not been done yet.
 #[derive(Default)]
 struct FollowUps {
-    /// Records and their events; the last comes first.
-    open: Vec<(usize, RecordEvent)>,
+    /// Records whose group stops before them; the last comes first.
+    stopped: Vec<usize>,
     /// Records that may begin when nothing else is to be done: a record whose group has just failed must not begin.
     candidates: Vec<usize>,
 }
 
 impl FollowUps {
     fn next(&mut self) -> Option<(usize, RecordEvent)> {
+        let close = |at| (at, RecordEvent::Close(NotStarted::Order));
         let begin = |at| (at, RecordEvent::Begin { looks: false });
-        self.open.pop().or_else(|| self.candidates.pop().map(begin))
+        self.stopped.pop().map(close).or_else(|| self.candidates.pop().map(begin))
     }
 }
 
@@ -39,56 +42,46 @@ impl FollowUps {
 fn follow(view: &RecordView<'_, '_>, stage: Stage, event: RecordEvent) -> Decision {
     let next = match (stage, event) {
         (Stage::Queued, RecordEvent::Begin { looks }) => claim::begin(view, looks),
-        (Stage::Queued, RecordEvent::Preset(outcome)) => Next::End(outcome),
-        (Stage::ToLook, RecordEvent::Token(token)) => claim::ask(view, token, true),
-        (Stage::Unseen | Stage::ToClaim | Stage::Suspected, RecordEvent::Token(token)) => {
-            claim::ask(view, token, false)
+        (Stage::Queued, RecordEvent::Known(outcome)) => Next::End(outcome),
+        (stage, RecordEvent::Known(outcome)) if stage.is_wanted() => Next::End(outcome),
+        (stage, RecordEvent::Token(token)) if stage.is_wanted() => return claim::ask(view, token),
+        (stage, RecordEvent::Unavailable(error))
+            if stage.is_wanted() || stage == Stage::Claiming =>
+        {
+            return claim::unavailable(view, error);
         }
-        (
-            Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected | Stage::Claiming,
-            RecordEvent::Claimed(claimed),
-        ) => return claim::claimed(view, claimed),
-        (Stage::Claiming, RecordEvent::Unanswered) => claim::unanswered(),
+        (Stage::Claiming, RecordEvent::Looked(claiming, answer)) => {
+            return claim::looked(view, claiming, answer);
+        }
+        (Stage::Claiming, RecordEvent::Claimed(claiming, written)) => {
+            return claim::claimed(view, claiming, written);
+        }
         (Stage::Waiting(_), RecordEvent::Woken) => Next::To(Stage::ToLook),
         (Stage::Ready, RecordEvent::Start) => Next::Start,
         (Stage::Ready, RecordEvent::Lapsed) => settle::not_started(view, NotStarted::Lease),
-        (Stage::Ready | Stage::Running, RecordEvent::Renewed { kept, record, verdict }) => {
-            return handlers::renewed(view, kept, record, *verdict);
+        (Stage::Ready | Stage::Running, RecordEvent::Renewed(kept, written)) => {
+            return handlers::renewed(view, kept, written);
         }
-        (Stage::Running, RecordEvent::Ended(ended, since)) => {
-            return handlers::ended(view, ended, since);
-        }
+        (Stage::Running, RecordEvent::Ended(ended)) => handlers::ended(view, ended),
         (Stage::Running, RecordEvent::Steps(steps)) => {
             return Next::Stay.with(Effect::Steps(steps));
         }
         (Stage::Running, RecordEvent::Lapsed) => Next::Drop(DropReason::Lapsed),
         (Stage::Running, RecordEvent::Stop) => Next::Drop(DropReason::Deadline),
-        (Stage::Running, RecordEvent::Dropped(why, since)) => {
-            return handlers::dropped(view, why, since);
-        }
-        (Stage::Settling, RecordEvent::Settled { settling, written, verdict }) => {
-            match verdict.map_or(Verdict::Written, |verdict| *verdict) {
-                Verdict::Found(found) if settling.assumed.is_some() => {
-                    optimistic::met(view, settling, found)
-                }
-                verdict => settle::answered(view, settling, written, verdict),
-            }
-        }
-        (Stage::Settling, RecordEvent::Unsettled(settling)) => {
-            settle::give_up(view, settling, settle::too_late())
+        (Stage::Running, RecordEvent::Dropped(why, ran)) => handlers::dropped(view, why, ran),
+        (Stage::Settling, RecordEvent::Settled(settling, written)) => {
+            settle::answered(view, settling, written)
         }
         (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
         (_, RecordEvent::AllSent(stored, outcome)) => {
-            settle::settle(view, stored, Settlement::MarkSent, outcome)
+            settle::settle(view, Some(stored), Settlement::MarkSent, outcome)
         }
-        (stage, RecordEvent::Close(why)) => match stage {
-            Stage::Queued | Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected => {
-                Next::End(Outcome::Returned(why))
-            }
-            Stage::Waiting(wait) => Next::End(Outcome::Busy { until: wait.until }),
-            Stage::Ready => settle::not_started(view, why),
-            _ => Next::Stay,
-        },
+        (Stage::Queued, RecordEvent::Close(why)) => Next::End(Outcome::Returned(why)),
+        (stage, RecordEvent::Close(why)) if stage.is_wanted() => Next::End(Outcome::Returned(why)),
+        (Stage::Waiting(wait), RecordEvent::Close(_)) => {
+            Next::End(Outcome::Busy { until: wait.until })
+        }
+        (Stage::Ready, RecordEvent::Close(why)) => settle::not_started(view, why),
         // A late answer, or a second reason to stop.
         _ => Next::Stay,
     };
@@ -113,7 +106,7 @@ impl<'a> Machine<'a> {
             self.enter(at, decision.next, &mut work, present);
             next = work.next();
         }
-        self.records.of(first).stage()
+        self.records.of(first).stage
     }
 
     fn view(&self, at: usize, now: Timestamp) -> RecordView<'_, 'a> {
@@ -122,36 +115,35 @@ impl<'a> Machine<'a> {
             record: self.records.of(at),
             now,
             setting: &self.setting,
-            budget: *self.starts.budget(),
-            terms: *self.leases.terms(),
+            budget: self.starts.budget,
+            terms: self.leases.terms,
             is_closed: self.starts.is_closed(),
             has_turn: self.starts.turn().contains(&at),
-            is_beside_others: self.records.open() > 1,
+            is_beside_others: self.records.open > 1,
         }
     }
 
     /// Decides what becomes of a record to which this happens. The host is asked before for all that a row has to know.
     fn decide(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Decision {
-        let (now, stage) = (present.now, self.records.of(at).stage());
+        let now = present.now;
+        let record = self.records.at(at);
+        let stage = record.stage;
         let event = match (stage, event) {
             (Stage::Queued, RecordEvent::Begin { .. }) if !self.order.may_go(at) => {
                 return Next::Stay.into();
             }
-            (Stage::Queued, RecordEvent::Begin { looks }) => {
-                match self.records.at(at).take_preset() {
-                    Some(outcome) => RecordEvent::Preset(outcome),
-                    None => RecordEvent::Begin { looks: looks && self.starts.has_room_for_looks() },
-                }
-            }
-            (
-                Stage::ToLook | Stage::Unseen | Stage::ToClaim | Stage::Suspected,
-                RecordEvent::Turn,
-            ) => self.turn(at, present),
+            (Stage::Queued, RecordEvent::Begin { looks }) => match record.preset.take() {
+                Some(outcome) => RecordEvent::Known(outcome.0),
+                None => RecordEvent::Begin { looks: looks && self.starts.has_room_for_looks() },
+            },
+            (stage, RecordEvent::Turn) if stage.is_wanted() => self.turn(at, present),
             (_, event) => event,
         };
         let mut decision = follow(&self.view(at, now), stage, event);
         if let Next::Drop(why) = decision.next {
-            let event = RecordEvent::Dropped(why, present.host.stop(at));
+            let since = present.host.stop(at);
+            self.records.at(at).ran_for = since.map(|since| now.since(since));
+            let event = RecordEvent::Dropped(why, since.is_some());
             decision = follow(&self.view(at, now), stage, event);
         }
         if let Next::Mark(stored, outcome) = decision.next {
@@ -166,17 +158,20 @@ impl<'a> Machine<'a> {
         let (now, host) = (present.now, &mut *present.host);
         let view = self.view(at, now);
         let known = view.record.key().and_then(|key| host.known(key, now));
-        if let Some(known) = known.and_then(|record| claim::known(&view, &record)) {
-            return RecordEvent::Claimed(known);
+        if let Some(outcome) = known.and_then(|record| claim::known(&view, &record)) {
+            return RecordEvent::Known(outcome);
         }
         match host.owner() {
             Ok(owner) => RecordEvent::Token(ClaimToken {
                 owner,
                 provenance: host.provenance(at, now),
                 pace: host.pace(),
-                seen: self.records.at(at).take_seen(),
+                seen: self.records.at(at).seen.take(),
             }),
-            Err(error) => RecordEvent::Claimed(claim::without_token(&error)),
+            Err(error) => RecordEvent::Unavailable(StoreError::new(
+                StoreErrorKind::Unavailable,
+                error.to_string(),
+            )),
         }
     }
 
@@ -185,16 +180,17 @@ impl<'a> Machine<'a> {
         let (now, host) = (present.now, &mut *present.host);
         let record = self.records.at(at);
         match effect {
-            Effect::Granted(held, assumed) => record.granted(held, assumed),
-            Effect::Looked { losses, seen } => record.looked(losses, seen),
-            Effect::Outage(error) => record.runs_without_claim(error),
+            Effect::Granted(held, assumed) => (record.held, record.assumed) = (Some(held), assumed),
+            Effect::Looked { losses, seen } => (record.losses, record.seen) = (losses, seen),
+            Effect::Outage(error) => record.outage = Some(Box::new(Carried(error))),
             Effect::HeldUp => self.starts.hold_up(),
-            Effect::MetBusy => record.met_busy(now),
-            Effect::Ran(since) => record.ended(since, now),
-            Effect::Took(took) => host.took(took),
+            Effect::MetBusy => {
+                record.busy_since.get_or_insert(now);
+                record.looks += 1;
+            }
             Effect::Steps(steps) => {
-                record.set_steps(steps);
-                if let Some(held) = record.held() {
+                if let Some(held) = &mut record.held {
+                    Arc::make_mut(held).record.steps = Some(steps);
                     self.leases.write_steps(at, held, now);
                 }
             }
@@ -207,20 +203,19 @@ impl<'a> Machine<'a> {
                 if let Some(steps) = &stored.steps {
                     host.steps_stored(at, steps);
                 }
-                if let Some(held) = record.held() {
+                if let Some(held) = &record.held {
                     self.leases.keep(at, held);
                     if held.record.steps != stored.steps {
                         self.leases.write_steps(at, held, now);
                     }
                 }
             }
-            Effect::RenewAgain(kept, found) => {
+            Effect::Renew(kept, found) => {
                 if let Some(found) = found {
                     record.renewed(&found);
                 }
-                self.leases.again(kept, now);
+                self.leases.add(kept);
             }
-            Effect::RenewLater(kept) => self.leases.unanswered(kept, now),
             Effect::StepsRefused(error) => host.steps_refused(at, &error),
         }
     }
@@ -230,10 +225,12 @@ impl<'a> Machine<'a> {
         match next {
             Next::Stay => {}
             Next::To(stage) => self.moved(at, stage),
-            Next::Claim(wanted) => {
+            Next::Claim(claiming) => {
                 self.moved(at, Stage::Claiming);
-                self.claims.reserve(self.starts.most_claims());
-                self.claims.add(wanted);
+                if self.claims.waiting.capacity() == 0 {
+                    self.claims.waiting.reserve_exact(self.starts.most_claims());
+                }
+                self.claims.waiting.push(claiming);
             }
             Next::Settle(settling) => {
                 self.moved(at, Stage::Settling);
@@ -244,14 +241,14 @@ impl<'a> Machine<'a> {
                 self.outboxes.waiting.push(outbox);
             }
             Next::Start => {
-                let held = self.records.of(at).held().cloned();
-                let stop = self.starts.budget().stop();
+                let held = self.records.of(at).held.clone();
+                let stop = self.starts.budget.stop();
                 self.actions.push_back(Action::Start { at, held, stop });
                 self.moved(at, Stage::Running);
             }
             Next::End(outcome) => self.end(at, outcome, work, present),
             Next::EndUnmarked(outcome, error) => {
-                self.records.at(at).set_unrecorded(error);
+                self.records.at(at).unrecorded = Some(Box::new(Carried(error)));
                 self.end(at, outcome, work, present);
             }
             // The table has decided what becomes of it.
@@ -263,47 +260,26 @@ impl<'a> Machine<'a> {
 impl Machine<'_> {
     /// Record `at` enters this stage: it leaves the lists of the stage before, and joins those of the new one.
     pub(super) fn moved(&mut self, at: usize, to: Stage) {
-        let entry = self.records.at(at);
-        let was = entry.enter(to);
-        self.starts.moved(at, was, to, entry.ran_for().is_some());
-        self.waiting.moved(at, was, to);
+        let record = self.records.at(at);
+        let was = std::mem::replace(&mut record.stage, to);
+        self.starts.moved(at, was, to, record.ran_for.is_some());
+        if let Stage::Waiting(wait) = was {
+            self.waiting.remove(&(wait.wake, at));
+        }
+        if let Stage::Waiting(wait) = to {
+            self.waiting.insert((wait.wake, at));
+        }
         if was == Stage::Suspected {
             self.quarantine.remove(at);
         }
         if to == Stage::Suspected {
-            self.quarantine.add(at, entry.losses(), entry.given().receives);
+            self.quarantine.add(at, record.losses, record.given.receives);
         }
-        match (was.is_kept(), to.is_kept()) {
-            (false, true) => {
-                if let Some(held) = entry.held() {
-                    self.leases.keep(at, held);
-                }
-            }
-            (true, false) => self.leases.forget(at),
+        match (&record.held, was.is_kept(), to.is_kept()) {
+            (Some(held), false, true) => self.leases.keep(at, held),
+            (_, true, false) => self.leases.forget(at),
             _ => {}
         }
-    }
-
-    /// The records that wait: for a busy key, for their claim, for their turn in quarantine, for their handler.
-    pub(super) fn not_begun(&self) -> Vec<usize> {
-        let unclaimed = self.starts.unclaimed().chain(self.quarantine.waiting());
-        self.waiting.all().chain(unclaimed).chain(self.starts.ready()).collect()
-    }
-
-    /// Whether each record is in the list of its stage, and in no other; not checked in batches that are large, since
-    /// it is asked often.
-    pub(super) fn lists_follow(&self) -> bool {
-        if self.records.all().len() > 20 {
-            return true;
-        }
-        let mut listed = self.not_begun();
-        listed.sort_unstable();
-        let all = self.records.all().iter().map(BatchRecord::stage).enumerate();
-        let not_begun = all.clone().filter(|(_, stage)| stage.has_not_begun()).map(|(at, _)| at);
-        let in_stage = |is: fn(Stage) -> bool| all.clone().filter(|(_, stage)| is(*stage)).count();
-        not_begun.eq(listed)
-            && self.starts.running() == in_stage(|stage| stage == Stage::Running)
-            && self.records.open() == in_stage(|stage| stage != Stage::Done)
     }
 }
 
@@ -319,16 +295,21 @@ impl Machine<'_> {
         let outcome = self.given(outcome, present.now);
         self.moved(at, Stage::Done);
         self.answer_copies(at, &outcome, work);
-        let entry = self.records.at(at);
+        let record = self.records.at(at);
         // Its sink is called once the batch has its outcomes.
-        let passes = entry.given().lets_pass && outcome.is_final();
+        let passes = record.given.lets_pass && outcome.is_final();
         self.quarantine.ended(passes || outcome.is_acknowledged());
         if !outcome.is_acknowledged() && !passes {
             // The rest of the group: the source delivers it again, in order.
-            let rest = self.order.same_group(at).into_iter();
-            work.open.extend(rest.map(|at| (at, RecordEvent::Close(NotStarted::Order))));
+            work.stopped.extend(self.order.same_group(at));
         }
-        self.actions.push_back(Action::Report(record_outcome(at, entry, outcome)));
+        self.actions.push_back(Action::Report(RecordOutcome {
+            at,
+            outcome: Carried(outcome),
+            unrecorded: record.unrecorded.take(),
+            ran_for: record.ran_for,
+            held: record.held.clone(),
+        }));
         self.records.done(at);
         work.candidates.extend(self.order.leave(at));
     }
@@ -350,19 +331,9 @@ impl Machine<'_> {
         let copies = self.order.copies(at);
         for copy in &copies {
             self.order.leave_key(*copy);
-            self.records.at(*copy).preset(shared.clone());
+            self.records.at(*copy).preset = Some(Box::new(Carried(shared.clone())));
         }
         work.candidates.extend(copies);
-    }
-}
-
-fn record_outcome(at: usize, entry: &mut BatchRecord<'_>, outcome: Outcome) -> RecordOutcome {
-    RecordOutcome {
-        at,
-        outcome: Carried(outcome),
-        unrecorded: entry.take_unrecorded().map(|error| Box::new(Carried(error))),
-        ran_for: entry.ran_for(),
-        held: entry.held().cloned(),
     }
 }
 

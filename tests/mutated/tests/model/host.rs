@@ -40,10 +40,10 @@ impl Host for Surroundings<'_> {
 
     fn took(&mut self, _: Duration) {}
 
-    fn learn(&mut self, key: &Key, record: IdempotencyRecord, _: Timestamp) {
+    fn learn(&mut self, key: &Key, record: &IdempotencyRecord, _: Timestamp) {
         if record.status == Status::Completed && record.outbox.is_none() {
             let key = self.setup.key(key);
-            self.world.processes[self.own.process].completed[key] = Some(Arc::new(record));
+            self.world.processes[self.own.process].completed[key] = Some(Arc::new(record.clone()));
         }
     }
 
