@@ -227,7 +227,7 @@ fn granted(view: &RecordView<'_, '_>, held: Held, assumed: Option<Guard>) -> Dec
         let held = Some(&held).filter(|_| assumed.is_none()).cloned();
         settle(view, held, Settlement::Undo, returned)
     } else if assumed.is_none() && gives_up(view, &held) {
-        failed(view, Arc::clone(&held), Failure::lost(held.consecutive_losses()))
+        failed(view, Some(Arc::clone(&held)), Failure::lost(held.consecutive_losses()))
     } else {
         Next::To(Stage::Ready)
     };

@@ -13,13 +13,11 @@ use super::{
     outcome::{answer, done},
     record::Stage,
     rule::{Decision, DropReason, Effect, Next, RecordView, Written},
-    settle::{failed, not_started, settle, settle_with, settlement_of},
+    settle::{failed, not_started, settle, settle_with},
 };
-use crate::delivery::Returned;
 use lambda_idempotency_core::{
     admission::{Finding, Settled, Settlement},
     effects::CollectError,
-    failure::Failure,
     outbox::PublishError,
     outcome::{Completion, NotStarted, Outcome},
     record::IdempotencyRecord,
@@ -29,61 +27,38 @@ use lambda_idempotency_core::{
 /// The handler has ended.
 pub(super) fn ended(view: &RecordView<'_, '_>, ended: HandlerEnd) -> Next {
     match ended {
-        HandlerEnd::Through(result) => through(view, result, Collected::default()),
-        HandlerEnd::Collected(returned, collected) => through(view, Ok(returned), collected),
+        HandlerEnd::Through(Ok((result, collected))) => returned(view, done(result), collected),
+        HandlerEnd::Through(Err(failure)) => failed(view, view.record.held.clone(), failure),
         HandlerEnd::NotBegun(why) => not_started(view, why),
     }
 }
 
-fn through(
-    view: &RecordView<'_, '_>,
-    result: Result<Returned, Failure>,
-    collected: Collected,
-) -> Next {
+/// The handler returned, and its call collected something: both are recorded, if there is a claim.
+fn returned(view: &RecordView<'_, '_>, outcome: Outcome, collected: Collected) -> Next {
     let Collected { effects, outbox, retention } = collected;
+    let result = outcome.result().cloned();
     let Some(held) = view.record.held.clone() else {
-        // Without a claim there is no completion to commit the effects with, or to store messages with.
-        let result = match (effects, outbox) {
-            (Some(_), _) => Err(CollectError::NotTransactional.into()),
-            (None, Some(_)) => Err(PublishError::Unprotected.into()),
-            (None, None) => result,
+        // There is no completion to commit effects with, or to store messages with.
+        let refused = match (effects, outbox) {
+            (Some(_), _) => CollectError::NotTransactional.into(),
+            (None, Some(_)) => PublishError::Unprotected.into(),
+            (None, None) => {
+                let outage = view.record.outage.as_ref().map(|error| error.0.clone());
+                return Next::End(Outcome::Unprotected { result, outage });
+            }
         };
-        return through_unprotected(view, result);
-    };
-    let outcome = match result {
-        Ok(returned) => done(returned),
-        Err(failure) => return failed(view, held, failure),
+        return failed(view, None, refused);
     };
     let held = Some(match retention {
         Some(asked) => Arc::new(held.retained_for(view.setting.policy.retention_for(asked))),
         None => held,
     });
-    let result = outcome.result().cloned();
     match (&outcome, effects) {
         (Outcome::Declined, _) => settle(view, held, Settlement::Decline, outcome),
         (_, None) => settle(view, held, Settlement::Complete { result, outbox }, outcome),
         (_, Some(effects)) => {
             let commit = Settlement::Commit { result, outbox };
             settle_with(view, held, commit, Some(effects), outcome)
-        }
-    }
-}
-
-/// It ran without a claim, so nothing is recorded; the rest is the same.
-fn through_unprotected(view: &RecordView<'_, '_>, result: Result<Returned, Failure>) -> Next {
-    match result.map(done) {
-        Ok(done) => {
-            let result = done.result().cloned();
-            let outage = view.record.outage.as_ref().map(|error| error.0.clone());
-            Next::End(Outcome::Unprotected { result, outage })
-        }
-        Err(failure) => {
-            let failed_attempts = 1;
-            let settlement = settlement_of(view, &failure, failed_attempts);
-            // Nothing records it, so without somebody who takes care of the record its next delivery calls the handler.
-            let permanent = matches!(settlement, Settlement::FailPermanently { .. })
-                && view.record.given.lets_pass;
-            Next::End(Outcome::Failed { failure, failed_attempts, permanent })
         }
     }
 }

@@ -51,8 +51,8 @@ impl Setting<'_> {
     }
 }
 
-impl std::hash::Hash for Setting<'_> {
-    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+impl Hash for Setting<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
         // It is the same in all states of a machine.
         (self.deadline, self.work_end, self.time_after).hash(state);
     }
@@ -131,10 +131,8 @@ pub(crate) fn unsent() -> SendError {
 /// How a handler ended.
 #[derive(Debug)]
 pub enum HandlerEnd {
-    /// It was called, and this is its answer.
-    Through(Result<Returned, Failure>),
-    /// It was called and returned this, and its call collected something.
-    Collected(Returned, Collected),
+    /// It was called, and this is its answer, with what its call collected.
+    Through(Result<(Returned, Collected), Failure>),
     /// It was not called: its lease or the time for handlers was over.
     NotBegun(NotStarted),
 }
@@ -148,12 +146,6 @@ pub struct Collected {
     pub outbox: Option<Json>,
     /// How long the completion is to answer, if the call asked for another time than the operation's retention.
     pub retention: Option<Duration>,
-}
-
-impl Collected {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.effects.is_none() && self.outbox.is_none() && self.retention.is_none()
-    }
 }
 
 /// A task for the driver.

@@ -338,46 +338,37 @@ impl Machine<'_> {
         let lease_until = self.leases.terms.lease_until(now);
         let ends = (lease_until, self.starts.budget.doubt_deadline(now));
         let is_only = self.records.all().len() == 1;
-        loop {
-            let sent = self.claims.send(self.call_ids.next(), now, ends, is_only);
-            if !self.act(sent) {
-                return;
-            }
+        while let Some(call) = self.claims.send(self.call_ids.next(), now, ends, is_only) {
+            self.make(call);
         }
     }
 
     /// Sends the settlements that are due. Says whether there were any.
     fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
-        let sent = self.settlements.send(self.call_ids.next(), presses, now);
-        self.act(sent)
+        let call = self.settlements.send(self.call_ids.next(), presses, now);
+        call.map(|call| self.make(call)).is_some()
     }
 
     /// Renews the leases that are due.
     fn renew(&mut self, now: Timestamp) {
         let reply = self.starts.budget.reply();
-        let sent = self.leases.send(self.call_ids.next(), &self.records, now, reply);
-        self.act(sent);
+        if let Some(call) = self.leases.send(self.call_ids.next(), &self.records, now, reply) {
+            self.make(call);
+        }
     }
 
     /// Hands messages to the sender.
     fn send_messages(&mut self, now: Timestamp) {
         let last = self.starts.budget.settle_deadline(now);
-        loop {
-            let sent = self.outboxes.send(self.call_ids.next(), now, last);
-            if !self.act(sent) {
-                return;
-            }
+        while let Some(call) = self.outboxes.send(self.call_ids.next(), now, last) {
+            self.make(call);
         }
     }
 
-    /// Makes this call, if there is one, which has the next number.
-    fn act(&mut self, call: Option<Action>) -> bool {
-        let is_made = call.is_some();
-        if is_made {
-            self.call_ids.sent();
-        }
-        self.actions.extend(call);
-        is_made
+    /// Makes this call, which has the next number.
+    fn make(&mut self, call: Action) {
+        self.call_ids.sent();
+        self.actions.push_back(call);
     }
 }
 

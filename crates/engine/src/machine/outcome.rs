@@ -86,11 +86,18 @@ pub(super) fn overtaken(
         (_, Outcome::Executed { .. }) => Outcome::Fenced,
         (Finding::Failed { .. }, ours) => ours,
         // A successor has the key and may succeed, so our failure is not permanent.
-        (_, Outcome::Failed { failure, failed_attempts, .. }) => {
+        (_, ours) => not_permanent(ours),
+    }
+}
+
+/// The same outcome, where no record says that a failure or a timeout is permanent.
+pub(super) fn not_permanent(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Failed { failure, failed_attempts, .. } => {
             Outcome::Failed { failure, failed_attempts, permanent: false }
         }
-        (_, Outcome::TimedOut { .. }) => Outcome::TimedOut { permanent: false },
-        (_, ours) => ours,
+        Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
+        other => other,
     }
 }
 

@@ -60,8 +60,6 @@ pub(super) enum RecordEvent {
     Settled(Box<Settling>, Written),
     /// The sender has answered.
     Sent(Outbox, Result<(), SendError>),
-    /// Its messages are sent, which are stored in this completion; then it has this outcome.
-    AllSent(Arc<Held>, Outcome),
     /// It is not started any more.
     Close(NotStarted),
 }
@@ -113,7 +111,7 @@ pub(super) enum Next {
     Settle(Box<Settling>),
     /// Its messages are sent.
     Send(Outbox),
-    /// Its messages are sent, which are stored in this completion; then it has this outcome. A row of its own says how.
+    /// Its messages are sent, which are stored in this completion, and are marked there; then it has this outcome.
     Mark(Arc<Held>, Outcome),
     /// It has this outcome.
     End(Outcome),

@@ -17,7 +17,7 @@ use super::{
     calls::{CallId, Calls, FIRST_CALL, PATIENCE, ends, pause},
     io::{Action, Carried},
     messages::{self, overtaken_by, publish, send, unsent},
-    outcome::{answer, overtaken, recorded, shrink},
+    outcome::{answer, not_permanent, overtaken, recorded, shrink},
     rule::{Next, RecordView, Settling, Written},
 };
 use lambda_idempotency_core::{
@@ -39,28 +39,20 @@ const REFUSED_PATIENCE: Duration = Duration::from_secs(30);
 const AGAIN: u32 = 3;
 
 /// The handler failed, or one of its effects was refused.
-pub(super) fn failed(view: &RecordView<'_, '_>, held: Arc<Held>, failure: Failure) -> Next {
-    let failed_attempts = held.failed_attempts().saturating_add(1);
-    let settlement = settlement_of(view, &failure, failed_attempts);
-    let permanent = matches!(settlement, Settlement::FailPermanently { .. });
-    settle(view, Some(held), settlement, Outcome::Failed { failure, failed_attempts, permanent })
-}
-
-/// How a failure is recorded.
-pub(super) fn settlement_of(
-    view: &RecordView<'_, '_>,
-    failure: &Failure,
-    failed_attempts: u32,
-) -> Settlement {
-    let error = failure.error_type().into();
-    // A mutex keeps no failure. It is permanent only if somebody takes care of the record at once.
-    let is_kept = !view.is_mutex() || view.record.given.lets_pass;
-    let is_permanent = is_kept && view.setting.policy.fails_permanently(failure, failed_attempts);
-    if !is_permanent {
-        return Settlement::Release { error_type: error };
-    }
-    let message = serde_json::Value::String(failure.message());
-    Settlement::FailPermanently { result: Some(message.to_string().into()), error_type: error }
+pub(super) fn failed(view: &RecordView<'_, '_>, held: Option<Arc<Held>>, failure: Failure) -> Next {
+    let failed_attempts = held.as_ref().map_or(0, |held| held.failed_attempts()).saturating_add(1);
+    // A mutex keeps no failure, and without a claim nothing does: it is permanent only if somebody takes care of the record at once.
+    let is_kept = (held.is_some() && !view.is_mutex()) || view.record.given.lets_pass;
+    let permanent = is_kept && view.setting.policy.fails_permanently(&failure, failed_attempts);
+    let error_type = failure.error_type().into();
+    let settlement = match permanent {
+        true => {
+            let message = serde_json::Value::String(failure.message());
+            Settlement::FailPermanently { result: Some(message.to_string().into()), error_type }
+        }
+        false => Settlement::Release { error_type },
+    };
+    settle(view, held, settlement, Outcome::Failed { failure, failed_attempts, permanent })
 }
 
 /// A record that was claimed, or needs no claim, does not run after all.
@@ -173,16 +165,8 @@ fn unwritten(
         return Some(outcome.clone());
     }
     let is_late = held.record.lease_until.is_some_and(|until| now > until);
-    match (settlement, outcome.clone()) {
-        (Settlement::FailPermanently { .. }, outcome) if is_late => Some(match outcome {
-            Outcome::Failed { failure, failed_attempts, .. } => {
-                Outcome::Failed { failure, failed_attempts, permanent: false }
-            }
-            Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
-            other => other,
-        }),
-        _ => None,
-    }
+    let fails = matches!(settlement, Settlement::FailPermanently { .. });
+    (fails && is_late).then(|| not_permanent(outcome.clone()))
 }
 
 /// A settlement was answered.
@@ -205,7 +189,7 @@ pub(super) fn answered(
             return give_up(view, settling, refused.into());
         }
         Verdict::EffectRefused(refused) if settling.effects.is_some() => {
-            return failed(view, settling.held, Failure::refused(refused));
+            return failed(view, Some(settling.held), Failure::refused(refused));
         }
         Verdict::EffectRefused(refused) => return unsettled(view, settling, refused.into()),
         Verdict::Unknown(error) => return unsettled(view, settling, error),
@@ -400,11 +384,7 @@ fn give_up(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreError
             Outcome::Uncommitted { error: error.with_doubt(in_doubt) }
         }
         Outcome::Executed { .. } => return unrecorded(view, settling, error),
-        Outcome::Failed { failure, failed_attempts, .. } => {
-            Outcome::Failed { failure, failed_attempts, permanent: false }
-        }
-        Outcome::TimedOut { .. } => Outcome::TimedOut { permanent: false },
-        other => other,
+        outcome => not_permanent(outcome),
     })
 }
 

@@ -73,9 +73,6 @@ fn follow(view: &RecordView<'_, '_>, stage: Stage, event: RecordEvent) -> Decisi
             settle::answered(view, settling, written)
         }
         (Stage::Sending, RecordEvent::Sent(outbox, answer)) => messages::sent(outbox, answer),
-        (_, RecordEvent::AllSent(stored, outcome)) => {
-            settle::settle(view, Some(stored), Settlement::MarkSent, outcome)
-        }
         (Stage::Queued, RecordEvent::Close(why)) => Next::End(Outcome::Returned(why)),
         (stage, RecordEvent::Close(why)) if stage.is_wanted() => Next::End(Outcome::Returned(why)),
         (Stage::Waiting(wait), RecordEvent::Close(_)) => {
@@ -147,8 +144,8 @@ impl<'a> Machine<'a> {
             decision = follow(&self.view(at, now), stage, event);
         }
         if let Next::Mark(stored, outcome) = decision.next {
-            let event = RecordEvent::AllSent(stored, outcome);
-            decision.next = follow(&self.view(at, now), stage, event).next;
+            let (view, stored) = (self.view(at, now), Some(stored));
+            decision.next = settle::settle(&view, stored, Settlement::MarkSent, outcome);
         }
         decision
     }

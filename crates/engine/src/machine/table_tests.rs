@@ -14,7 +14,7 @@ use lambda_idempotency_keys::Key;
 use super::{
     super::{
         budget::TimeBudget,
-        io::{HandlerEnd, Setting},
+        io::{Collected, HandlerEnd, Setting},
         lease::{Leases, Terms},
         record::{
             BatchRecord, NewRecord, Wait,
@@ -238,7 +238,7 @@ fn each_event_has_its_row_in_each_stage() {
             &[(&[Ready], "End Busy until"), (&[Running], "Drop Lost Held")],
         ),
         (
-            || E::Ended(HandlerEnd::Through(Ok(Returned::Nothing))),
+            || E::Ended(HandlerEnd::Through(Ok((Returned::Nothing, Collected::default())))),
             &[(&[Running], "Complete, Executed result")],
         ),
         (
@@ -257,7 +257,6 @@ fn each_event_has_its_row_in_each_stage() {
         (|| settled(false, no_answer().into()), &[(&[InSettling], "Complete, Executed result")]),
         (|| sent(Ok(())), &[(&[Sending], "End Executed result")]),
         (|| sent(Err(SendError::new("no luck"))), &[(&[Sending], "End Unsent result")]),
-        (|| E::AllSent(held(60_000), executed()), &[(&STAGES, "MarkSent, Executed result")]),
         (
             || E::Close(NotStarted::Order),
             &[

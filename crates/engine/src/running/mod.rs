@@ -279,18 +279,13 @@ impl<'a> HandlerCall<'a> {
         let answer = ready!(future.as_mut().poll(context));
         // Its destructors may log, too.
         *running = Contained::none();
-        let ended = match (answer, close(effects, shared)) {
-            (Ok(returned), Ok(collected)) if !collected.is_empty() => {
-                HandlerEnd::Collected(returned, collected)
-            }
-            // Without all of its effects the work is not done.
-            (Ok(_), Err(incomplete)) => HandlerEnd::Through(Err(incomplete.into())),
-            (answer, _) => HandlerEnd::Through(answer),
-        };
-        if let HandlerEnd::Through(Err(failure)) = &ended {
+        let collected = close(effects, shared);
+        // Without all of its effects the work is not done.
+        let answer = answer.and_then(|returned| Ok((returned, collected?)));
+        if let Err(failure) = &answer {
             mark_failed(span, failure.error_type());
         }
-        Poll::Ready(ended)
+        Poll::Ready(HandlerEnd::Through(answer))
     }
 }
 

@@ -155,7 +155,8 @@ impl Explorer {
     fn collected(&self, effect: Option<Effect>) -> HandlerEnd {
         let effects = effect.map(Effect::collected);
         let outbox = self.setup.publishes.then(|| outboxes::PUBLISHED.into());
-        HandlerEnd::Collected(Returned::Nothing, Collected { effects, outbox, retention: None })
+        let collected = Collected { effects, outbox, retention: None };
+        HandlerEnd::Through(Ok((Returned::Nothing, collected)))
     }
 }
 
@@ -263,7 +264,7 @@ impl Model for Explorer {
                     self.collected(None)
                 } else if is_ok {
                     world.effects[message.key].add(message.payload);
-                    HandlerEnd::Through(Ok(Returned::Nothing))
+                    HandlerEnd::Through(Ok((Returned::Nothing, Collected::default())))
                 } else {
                     world.faults.errors -= 1;
                     world.fault();
