@@ -7,8 +7,8 @@
 //! is a separate, later write. New claims share one call. It ends early, so that one slow key does not
 //! delay the others; the slow ones are sent again separately, with the same token, while there is time for
 //! claiming. The only record of a batch delays no other, so its call has all of that time: where a store makes
-//! calls wait, it would lose its turn. A claim that may have been applied and was never answered is undone before its record is
-//! returned, so that the next delivery need not wait for the end of an unused lease.
+//! calls wait, it would lose its turn. A claim that may have been applied and was never answered is undone before its
+//! record is returned, so that the next delivery need not wait for the end of an unused lease.
 
 use std::{
     mem::{Discriminant, discriminant},
@@ -76,11 +76,11 @@ pub(super) fn ask(view: &RecordView<'_, '_>, token: ClaimToken) -> Decision {
     let mut last = until;
     if !view.setting.is_redelivered {
         // A record that has waited for a busy key is looked up later, too: it may get a result.
-        last = view.budget.claim_deadline(now);
-        last = last.max(view.budget.last_claim(now, pace));
-    }
-    if view.setting.claims_to_the_end() {
-        until = last;
+        last = view.budget.claim_deadline(now).max(view.budget.last_claim(now, pace));
+        // Claiming goes on for as long as a handler could start, unless the record can run without a claim.
+        if !view.setting.policy.on_outage.runs_unprotected() {
+            until = last;
+        }
     }
     if view.has_turn && view.is_beside_others {
         // All others wait for it.
@@ -173,8 +173,8 @@ fn found(
     let completion = seen.as_ref().and_then(Completion::of);
     match (admit(&claiming.claim, seen.as_ref(), view.now), seen) {
         (Finding::Free, seen) => free(view, claiming, seen),
-        // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler begins, so it
-        // is renewed.
+        // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler
+        // begins, so it is renewed.
         (Finding::Mine, Some(seen)) if claiming.rounds < ROUNDS && is_short(view, &seen) => {
             claiming.step = ClaimStep::Write(Some(seen));
             Next::Claim(claiming).into()
@@ -190,8 +190,8 @@ fn found(
     }
 }
 
-/// Its key is free: the claim is written over the record that was seen. A look ends here; and so does a claim of a record that
-/// has its turn at another time, because of its losses.
+/// Its key is free: the claim is written over the record that was seen. A look ends here; and so does a claim of a
+/// record that has its turn at another time, because of its losses.
 fn free(
     view: &RecordView<'_, '_>,
     mut claiming: Claiming,

@@ -43,14 +43,6 @@ pub struct Setting<'a> {
     pub is_redelivered: bool,
 }
 
-impl Setting<'_> {
-    /// Whether claiming goes on for as long as a handler could start. Otherwise it is given up early: the record is delivered
-    /// again, or runs without a claim.
-    pub(super) fn claims_to_the_end(&self) -> bool {
-        !self.is_redelivered && !self.policy.on_outage.runs_unprotected()
-    }
-}
-
 impl Hash for Setting<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
         // It is the same in all states of a machine.
@@ -209,7 +201,8 @@ pub struct RecordOutcome {
     pub held: Option<Arc<Held>>,
 }
 
-/// The surroundings of a machine: they make tokens, remember completed keys, and call user code. A model checker has its own host, whose answers are part of the state.
+/// The surroundings of a machine: they make tokens, remember completed keys, and call user code. A model checker has its
+/// own host, whose answers are part of the state.
 pub trait Host {
     /// A fresh owner token, never handed out before.
     ///

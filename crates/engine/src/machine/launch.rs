@@ -20,7 +20,6 @@ impl Machine<'_> {
             self.start_ready(present);
             again |= self.claim_ahead(present);
             again |= self.admit_group(present);
-            self.send_claims(present.now);
         }
     }
 

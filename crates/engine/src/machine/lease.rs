@@ -144,9 +144,9 @@ impl Leases {
         self.quiet_until = ends.chain(due).min().unwrap_or(Timestamp::from_millis(u64::MAX));
     }
 
-    /// Takes what is to be renewed, unless a call is on its way that may be back soon. A lease that is due has two thirds of its length left: a sixth at most is
-    /// spent waiting for the call before, a sixth on the first try, two on the second. A lease that is
-    /// not renewed by itself is written anew only with steps, as it is.
+    /// Takes what is to be renewed, unless a call is on its way that may be back soon. A lease that is due has two
+    /// thirds of its length left: a sixth at most is spent waiting for the call before, a sixth on the first try, two on
+    /// the second. A lease that is not renewed by itself is written anew only with steps, as it is.
     pub(super) fn send(
         &mut self,
         call: CallId,

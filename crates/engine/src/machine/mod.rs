@@ -24,7 +24,7 @@
 //! | What can happen to it, what does a rule see of it, and what becomes of it? | `rule` |
 //! | Which rule handles that? In which list is the record then? What follows for others? | `table` |
 //! | *Rules, for one record* | |
-//! | What follows when it begins, when it has its turn, and from the answer to its claim? When is that sent again or undone? | `claim` |
+//! | What follows when it begins, when it has its turn, and from the answer to its claim? When is a claim undone? | `claim` |
 //! | What follows when its handler ends or is stopped, when its lease is renewed or lost, when a step has ended? | `handlers` |
 //! | What is written then, and what follows from the answer? | `settle` |
 //! | When are the messages of a completion sent, and what if they cannot be? | `messages` |
@@ -35,7 +35,7 @@
 //! | Is there time for this: a start, a claim, a settlement? When is the stop? | `budget` |
 //! | Which records may have killed the process? Which of them run together, and in which order? | `quarantine` |
 //! | How long is a key held? Which leases are to be renewed, which have lapsed? | `lease` |
-//! | For how long does a call of the store delay the next one? | `calls` |
+//! | For how long does a call of the store delay the next one? When is it made again? | `calls` |
 
 mod budget;
 mod calls;
@@ -220,12 +220,10 @@ impl<'a> Machine<'a> {
             let present = &mut Present { now, host };
             self.stop_overdue(present);
             self.leave_slow(now);
-            if self.starts.budget.is_over(now) {
-                // A claim in doubt is undone as long as there is time.
-                self.send_claims(now);
-            } else {
+            if !self.starts.budget.is_over(now) {
                 self.launch(present);
             }
+            self.send_claims(now);
             self.send_messages(now);
             self.renew(now);
             // Once the response is due, the machine would not see the answer to a write.

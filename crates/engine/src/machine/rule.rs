@@ -1,8 +1,8 @@
 //! Events of a record, the view of it that a rule has, and what becomes of it.
 //!
-//! A rule is a function of one record in its [`RecordView`], which it only reads. It returns the [`Next`] stage of the record, and
-//! some return [`Effect`]s beside it. It does not see the machine, the host, nor other records, and calls no rule that could call
-//! it: the table asks the host before, and carries out what follows.
+//! A rule is a function of one record in its [`RecordView`], which it only reads. It returns the [`Next`] stage of the
+//! record, and some return [`Effect`]s beside it. It does not see the machine, the host, nor other records, and calls no
+//! rule that could call it: the table asks the host before, and carries out what follows.
 
 use std::{sync::Arc, time::Duration};
 
@@ -96,6 +96,7 @@ pub(super) enum DropReason {
 
 /// The next stage of a record. The machine enters the stage, and moves the record from list to list.
 #[cfg_attr(test, derive(Debug))]
+#[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept")]
 pub(super) enum Next {
     /// It stays in its stage.
     Stay,
@@ -235,6 +236,10 @@ pub(super) struct Claiming {
 
 /// The next call of a claim, or the one that is on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would be one more allocation for each takeover"
+)]
 pub(super) enum ClaimStep {
     /// The record is read, and claiming ends there if the key is free: there is probably an idempotency record, and its
     /// contents decide when the record may be claimed.

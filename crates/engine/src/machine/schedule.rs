@@ -149,8 +149,8 @@ impl Starts {
         CLAIM_AHEAD.min(1 + self.to_look.len() + self.unseen.len() + self.to_claim.len())
     }
 
-    /// The records that are to be looked at now, and those that are to be claimed because their look failed, while `claims` are on
-    /// their way.
+    /// The records that are to be looked at now, and those that are to be claimed because their look failed, while
+    /// `claims` are on their way.
     pub(super) fn next_looks(&self, claims: usize) -> Vec<usize> {
         let looks = self.to_look.iter().chain(&self.unseen).copied();
         looks.take(CLAIM_AHEAD.saturating_sub(claims)).collect()

@@ -41,7 +41,8 @@ const AGAIN: u32 = 3;
 /// The handler failed, or one of its effects was refused.
 pub(super) fn failed(view: &RecordView<'_, '_>, held: Option<Arc<Held>>, failure: Failure) -> Next {
     let failed_attempts = held.as_ref().map_or(0, |held| held.failed_attempts()).saturating_add(1);
-    // A mutex keeps no failure, and without a claim nothing does: it is permanent only if somebody takes care of the record at once.
+    // A mutex keeps no failure, and without a claim nothing does: it is permanent only if somebody takes care of the
+    // record at once.
     let is_kept = (held.is_some() && !view.is_mutex()) || view.record.given.lets_pass;
     let permanent = is_kept && view.setting.policy.fails_permanently(&failure, failed_attempts);
     let error_type = failure.error_type().into();
