@@ -512,7 +512,7 @@ where
     /// A verdict is large, so there is room for all from the first one on, and for none while all wait.
     fn decide(&mut self, index: usize, verdict: Verdict) {
         if self.verdicts.is_empty() {
-            self.verdicts.resize_with(self.writes, || None);
+            self.verdicts = (0..self.writes).map(|_| None).collect();
         }
         if let Some(of_write) = self.verdicts.get_mut(index) {
             *of_write = Some(verdict);

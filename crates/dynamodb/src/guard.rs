@@ -83,7 +83,8 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html>
 pub(crate) fn update_expression(fields: Vec<Field<'_>>, condition: &mut Condition) -> String {
-    let (mut set, mut remove) = (String::new(), String::new());
+    let (mut set, mut remove) = (String::with_capacity(64), String::with_capacity(64));
+    condition.names.reserve(fields.len());
     for (position, (name, value)) in fields.into_iter().enumerate() {
         let position = position.to_string();
         let alias = ["#", &position].concat();

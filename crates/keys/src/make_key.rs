@@ -120,7 +120,7 @@ impl KeyFormat {
         for part in parts {
             digest.part(part);
         }
-        Key::from_text(format!("{}#{mark}{}", scope.operation, digest.hex()))
+        Key::from_text([scope.operation, "#", mark, &digest.hex()].concat())
     }
 
     /// A digest for other stored hashes of the same operation, with the secret of this format if it

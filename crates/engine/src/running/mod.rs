@@ -340,6 +340,7 @@ impl Drop for HandlerCall<'_> {
 /// for messaging, and of `tracing-opentelemetry`.
 fn span_of(operation: &str, call: &Call, has_opentelemetry_fields: bool) -> Span {
     let record = call.record();
+    let some = |attempts| (attempts > 0).then_some(attempts);
     macro_rules! span {
         ($($more:tt)*) => {
             tracing::info_span!(
@@ -349,8 +350,8 @@ fn span_of(operation: &str, call: &Call, has_opentelemetry_fields: bool) -> Span
                 record = record.label(),
                 operation,
                 key_hash = call.key_hash(),
-                failed_attempts = call.failed_attempts(),
-                lost_attempts = call.lost_attempts(),
+                failed_attempts = some(call.failed_attempts()),
+                lost_attempts = some(call.lost_attempts()),
                 $($more)*
             )
         };

@@ -113,7 +113,7 @@ async fn a_span_has_the_fields_of_the_log_line_that_name_the_record() {
         span_of_a_failure(&world, &world.idempotency()).await,
         json!({
             "name": "handler", "source": "sqs", "record": "m-1", "operation": "place",
-            "key_hash": null, "failed_attempts": 1, "lost_attempts": 0,
+            "key_hash": null, "failed_attempts": 1,
         })
     );
 }
@@ -127,7 +127,7 @@ async fn a_span_has_the_fields_of_opentelemetry_if_they_are_asked_for() {
         span_of_a_failure(&world, &idempotency).await,
         json!({
             "name": "handler", "source": "sqs", "record": "m-1", "operation": "place",
-            "key_hash": null, "failed_attempts": 1, "lost_attempts": 0,
+            "key_hash": null, "failed_attempts": 1,
             "otel.name": format!("process {destination}"), "otel.kind": "consumer",
             "messaging.system": "aws_sqs", "messaging.operation.name": "process",
             "messaging.operation.type": "process", "messaging.destination.name": destination,
