@@ -258,7 +258,7 @@ impl<'a> Driver<'a> {
                     self.machine.handle(Input::Polled { polled }, now, &mut self.surroundings);
                     return Poll::Ready(Input::Steps { at, steps });
                 }
-                Polled::Pending(..) if self.machine.presses(self.polled) => {
+                Polled::Pending(..) if self.machine.must_flush(self.polled) => {
                     let polled = std::mem::take(&mut self.polled);
                     return Poll::Ready(Input::Polled { polled });
                 }

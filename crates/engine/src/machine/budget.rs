@@ -61,6 +61,11 @@ impl TimeBudget {
         self.end.minus(REPLY_MARGIN.min(self.total() / 20))
     }
 
+    /// Whether the answer is due.
+    pub(super) fn is_reply_due(&self, now: Timestamp) -> bool {
+        now >= self.reply()
+    }
+
     /// Until when to try a claim that is made now.
     pub(super) fn claim_deadline(&self, now: Timestamp) -> Timestamp {
         now.plus(CLAIM_PATIENCE.min(self.stop().since(now) / 2))

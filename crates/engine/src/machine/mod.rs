@@ -129,11 +129,11 @@ impl<'a> Machine<'a> {
     /// A machine for these records, at the beginning of their invocation.
     pub fn new(
         setting: Setting<'a>,
-        asks: impl Iterator<Item = NewRecord<'a>>,
+        given: impl Iterator<Item = NewRecord<'a>>,
         now: Timestamp,
         host: &mut dyn Host,
     ) -> Self {
-        let records = Records::new(asks);
+        let records = Records::new(given);
         let mut order = Order::new(
             records.all().iter().map(|record| (record.key(), record.given.group.as_ref())),
         );
@@ -227,11 +227,12 @@ impl<'a> Machine<'a> {
             self.send_messages(now);
             self.renew(now);
             // Once the response is due, the machine would not see the answer to a write.
-            let presses = self.presses(Duration::ZERO) && !self.is_reply_due(now);
-            let sent = (presses || self.settlements.is_overdue(now))
-                && self.send_settlements(presses, now);
+            let is_due = self.starts.budget.is_reply_due(now);
+            let must_flush = self.must_flush(Duration::ZERO) && !is_due;
+            let sent = (must_flush || self.settlements.is_overdue(now))
+                && self.send_settlements(must_flush, now);
             // Calls that are on their way already have to leave as well.
-            if sent || presses {
+            if sent || must_flush {
                 self.polled = Duration::ZERO;
                 self.actions.push_back(Action::GiveWay);
             }
@@ -241,7 +242,7 @@ impl<'a> Machine<'a> {
 
     /// Whether no further handler may be polled before the machine is asked what to do. `polled` is for how long
     /// handlers were polled since the machine was told last.
-    pub fn presses(&self, polled: Duration) -> bool {
+    pub fn must_flush(&self, polled: Duration) -> bool {
         self.polled + polled > LONG_POLL
     }
 
@@ -252,15 +253,11 @@ impl<'a> Machine<'a> {
         if self.starts.budget.is_over(now) {
             self.stop(present);
         }
-        if self.is_reply_due(now) {
+        if self.starts.budget.is_reply_due(now) {
             self.abandon(present);
         }
         self.send_settlements(false, now);
         !self.actions.is_empty()
-    }
-
-    fn is_reply_due(&self, now: Timestamp) -> bool {
-        now >= self.starts.budget.reply()
     }
 
     /// When to ask the machine again if nothing happens before.
@@ -342,8 +339,8 @@ impl Machine<'_> {
     }
 
     /// Sends the settlements that are due. Says whether there were any.
-    fn send_settlements(&mut self, presses: bool, now: Timestamp) -> bool {
-        let call = self.settlements.send(self.call_ids.next(), presses, now);
+    fn send_settlements(&mut self, must_flush: bool, now: Timestamp) -> bool {
+        let call = self.settlements.send(self.call_ids.next(), must_flush, now);
         call.map(|call| self.make(call)).is_some()
     }
 

@@ -212,8 +212,8 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub(super) fn new(asks: impl Iterator<Item = NewRecord<'a>>) -> Self {
-        let entries: Vec<_> = asks.map(BatchRecord::new).collect();
+    pub(super) fn new(given: impl Iterator<Item = NewRecord<'a>>) -> Self {
+        let entries: Vec<_> = given.map(BatchRecord::new).collect();
         Self { open: entries.len(), entries }
     }
 

@@ -204,11 +204,6 @@ impl RecordView<'_, '_> {
     pub(super) fn is_mutex(&self) -> bool {
         !self.setting.policy.mode.keeps_completions()
     }
-
-    /// Whether the response is due.
-    pub(super) fn is_reply_due(&self) -> bool {
-        self.now >= self.budget.reply()
-    }
 }
 
 /// A key that is looked at or claimed, until the store has answered.

@@ -323,7 +323,7 @@ fn unsettled(view: &RecordView<'_, '_>, mut settling: Box<Settling>, error: Stor
         Next::Settle(settling)
     } else if settling.effects.is_some() && !settling.in_doubt && !error.is_transient() {
         refused(view, settling, error)
-    } else if settling.effects.is_some() && !view.is_reply_due() {
+    } else if settling.effects.is_some() && !view.budget.is_reply_due(view.now) {
         leave_uncommitted(view, settling, error)
     } else {
         give_up(view, settling, error)
@@ -396,7 +396,7 @@ fn unrecorded(view: &RecordView<'_, '_>, settling: Box<Settling>, error: StoreEr
     let outcome = Outcome::CompletionLost { result: outcome.0.result().cloned(), error };
     match held.write(&settlement, view.now).1 {
         Some(record) if record.outbox.is_some() => {
-            if view.is_reply_due() {
+            if view.budget.is_reply_due(view.now) {
                 return unsent(&outcome, messages::too_late());
             }
             send(view, &record, None, outcome)
@@ -502,9 +502,14 @@ impl Settlements {
     }
 
     /// Takes all settlements that are due: the writes, and the call deadline. It waits for an earlier call
-    /// that may be answered soon, unless the settlements are urgent.
-    pub(super) fn send(&mut self, call: CallId, presses: bool, now: Timestamp) -> Option<Action> {
-        if self.waiting.is_empty() || (!presses && self.next(now, now) > now) {
+    /// that may be answered soon, unless they must leave now.
+    pub(super) fn send(
+        &mut self,
+        call: CallId,
+        must_flush: bool,
+        now: Timestamp,
+    ) -> Option<Action> {
+        if self.waiting.is_empty() || (!must_flush && self.next(now, now) > now) {
             return None;
         }
         let mut members = self.take(|settling| settling.due(now) <= now);

@@ -88,7 +88,7 @@ fn a_settlement_is_overdue_after_its_instant_and_not_while_a_call_may_be_back_so
 }
 
 #[test]
-fn what_presses_does_not_wait_for_a_call_on_its_way() {
+fn what_must_leave_now_does_not_wait_for_a_call_on_its_way() {
     let mut settlements = Settlements::default();
     settlements.waiting.push(Box::new(settling(0)));
     settlements.send(call(), false, START);
