@@ -210,7 +210,8 @@ pub struct RecordVersion {
 pub enum Extent {
     /// All of it: a claim, or how one ended.
     Record,
-    /// A renewal, or a step: `lease_until`, `expires_at` and, if the record has them, `steps`.
+    /// A renewal, or a step: `lease_until`, `expires_at` and, if the record has them, `steps`. A `payload` that the record of a
+    /// step lacks may stay: it has to go where there is no room for both.
     Lease,
     /// The mark that messages are sent: `outbox`, which is gone.
     Outbox,

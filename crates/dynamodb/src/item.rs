@@ -89,7 +89,11 @@ pub(crate) fn changes<'n>(
             let steps = text(record.steps.as_deref()).map(|steps| (&*names.steps, Some(steps)));
             let lease = (&*names.in_progress_expiration, record.lease_until.map(millis));
             let expiry = (&*names.expiration, Some(seconds(record.expires_at)));
-            return [lease, expiry].into_iter().chain(steps).collect();
+            let lease = [lease, expiry].into_iter().chain(steps);
+            // A step takes the room of the record that its claim has kept.
+            let gives_way = record.steps.is_some() && record.payload.is_none();
+            let kept = gives_way.then_some([(&*names.payload, None), (&*names.unfinished, None)]);
+            return lease.chain(kept.into_iter().flatten()).collect();
         }
         (Extent::Outbox, _) => return vec![(&names.outbox, None), (&names.unfinished, None)],
         (Extent::Record, Guard::OwnedBy(owner)) => *owner,

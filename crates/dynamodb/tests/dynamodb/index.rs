@@ -106,6 +106,28 @@ async fn a_record_is_in_the_index_from_the_claim_that_keeps_it_to_the_last_mark(
     }
 }
 
+/// A step takes the room of the record that a claim keeps: an item that still had it would be too large for both.
+#[tokio::test]
+async fn a_step_without_the_kept_record_takes_it_from_the_item_and_the_index() {
+    for company in [0, 2] {
+        let fixture = Fixture::indexed().await;
+        let store = indexed(&fixture);
+        let claims: Vec<_> =
+            (0..=company).map(|n| write(n, Guard::Absent, Some(kept(1)))).collect();
+        store.write(&claims, soon()).await;
+        let mut step = claimed(1);
+        step.steps = Some(r#"{"pay":1}"#.into());
+        step.lease_until = step.lease_until.map(|until| until.plus(Duration::from_secs(9)));
+        let seen = Guard::Unchanged(RecordVersion::of(&kept(1)));
+        let steps: Vec<_> =
+            (0..=company).map(|n| write(n, seen.clone(), Some(step.clone()))).collect();
+        store.write(&steps, soon()).await;
+        assert_eq!(store.read(&[key(0)], soon()).await.remove(0).unwrap(), Some(step));
+        assert!(fixture.item("op#0").unwrap()["unfinished"].is_null());
+        assert_eq!(left(&store, Left::Work, PLENTY).await, []);
+    }
+}
+
 /// The functions of a table need not know of its index, nor does a command that changes a record.
 #[tokio::test]
 async fn a_store_without_the_setting_writes_what_one_with_it_finds() {

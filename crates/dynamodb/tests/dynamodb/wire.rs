@@ -320,7 +320,7 @@ async fn other_attribute_names_in_every_request() {
 #[tokio::test]
 async fn a_write_of_a_part_leaves_everything_else_as_it_is_stored() {
     let mut held = claimed(1);
-    held.steps = Some("{}".into());
+    (held.steps, held.payload) = (Some("{}".into()), Some(" {\"n\": 1.0}".into()));
     let renewed = |steps: &str| {
         let mut record = held.clone();
         record.expires_at = Timestamp::from_secs(4_000_000_009);
