@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::{
 };
 use lambda_idempotency_core::{
     effects::{RefusalReason, RefusedEffect},
-    record::IdempotencyRecord,
+    record::{IdempotencyRecord, Owner},
     retry::Budget,
     store::{StoreErrorKind, Write},
 };
@@ -54,7 +54,11 @@ impl DynamoDbStore {
             return Reply::Failed(Failure::new(StoreErrorKind::Refused, context));
         };
         let items = std::iter::once(record).chain(effects.items().iter().cloned());
-        let request = self.client.transact_write_items().set_transact_items(Some(items.collect()));
+        // The SDK would take the request's token from numbers that are the same in all processes restored from one
+        // snapshot, and DynamoDB refuses a token that was sent with another request.
+        let token = Owner::random().ok().map(|token| token.to_string());
+        let request = self.client.transact_write_items().set_client_request_token(token);
+        let request = request.set_transact_items(Some(items.collect()));
         match self.attempt(request.send(), budget).await {
             Err(late) => Reply::Failed(error::timed_out(doing, late)),
             Ok(Ok(_)) => Reply::Written,

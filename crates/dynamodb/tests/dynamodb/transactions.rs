@@ -3,11 +3,16 @@
 mod cancelled;
 mod counts;
 
+use std::collections::BTreeSet;
+
 use crate::support::{
     Fault, Fixture, PlainVerdict, TABLE, claimed, completed, one, owner, plain, released, soon,
     unknown, write,
 };
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem};
+use aws_sdk_dynamodb::{
+    Client,
+    types::{AttributeValue, Put, TransactWriteItem},
+};
 use counts::{
     COUNTS, adding, commit, count, counts, create_counts, effects, fixture, refused, stored,
 };
@@ -73,6 +78,24 @@ async fn a_transaction_whose_answer_was_lost_is_sent_again_and_recognised_by_its
         assert_eq!(fixture.wire.operations(), ["TransactWriteItems"; 2]);
         assert_eq!(counts(&fixture), [1, 1]);
     }
+}
+
+/// Processes that are restored from one snapshot have the same random numbers in their clients, and DynamoDB refuses
+/// a token that was sent with another request.
+#[tokio::test]
+async fn no_token_is_sent_twice_even_if_the_client_repeats_its_own() {
+    let mut tokens = BTreeSet::new();
+    for _ in 0..2 {
+        let fixture = fixture().await;
+        let restored = fixture.client.config().to_builder().idempotency_token_provider("restored");
+        let store = DynamoDbStore::new(Client::from_conf(restored.build()), TABLE);
+        fixture.wire.fault([Fault::LoseAnswer]);
+        assert_eq!(plain(&one(&store, commit(effects(&["a"], None))).await), PlainVerdict::Written);
+        let sent = fixture.wire.take().into_iter();
+        tokens
+            .extend(sent.map(|(_, body)| body["ClientRequestToken"].as_str().unwrap().to_owned()));
+    }
+    assert_eq!(tokens.len(), 4, "{tokens:?}");
 }
 
 #[tokio::test]
