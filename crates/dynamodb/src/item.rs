@@ -307,9 +307,12 @@ impl<'i> ItemReader<'i> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{sync::Arc, time::Duration};
 
-    use lambda_idempotency_core::record::{Provenance, Worker};
+    use lambda_idempotency_core::{
+        admission::{Claim, Settlement},
+        record::{Json, Provenance, Worker},
+    };
 
     use super::*;
 
@@ -484,6 +487,79 @@ mod tests {
         assert_eq!(size(&item(&[("data", list)])), 4 + 3 + (1 + 2) + (1 + 3));
         let map = AttributeValue::M(item(&[("a", s("bc")), ("d", n("1"))]));
         assert_eq!(size(&item(&[("data", map)])), 4 + 3 + (1 + 1 + 2) + (1 + 1 + 2));
+    }
+
+    /// The record that a claim may find: for each bit, whether it has a field.
+    fn found(bits: u32) -> Option<IdempotencyRecord> {
+        let has = |bit: u32| bits >> bit & 1 == 1;
+        let mut found = full();
+        if !has(0) {
+            return None;
+        }
+        if has(1) {
+            // Its messages and its result are not the next claim's.
+            found.status = Status::Completed;
+            return Some(found);
+        }
+        (found.status, found.result, found.outbox) = (Status::InProgress, None, None);
+        match has(2) {
+            true => found.owner = None,
+            false => found.last_owner = None,
+        }
+        (found.failed_attempts, found.lost_attempts) = (u32::from(has(3)), u32::from(has(4)));
+        found.consecutive_losses = u32::from(has(4) && has(5));
+        found.error_type = found.error_type.filter(|_| has(3));
+        found.steps = found.steps.filter(|_| has(6));
+        found.payload = found.payload.filter(|_| has(7));
+        Some(found)
+    }
+
+    /// The claim is stored whole; what its settlement changes has to leave exactly what the settlement says.
+    #[test]
+    fn what_a_settlement_changes_leaves_the_whole_record_of_the_settlement() {
+        let now = Timestamp::from_millis(1_700_000_040_123);
+        let text = |text: &str| Some(Json::from(text));
+        let error_type: Arc<str> = "Declined".into();
+        let settlements = [
+            Settlement::Complete { result: text("1"), outbox: text("[1]") },
+            Settlement::Complete { result: None, outbox: None },
+            Settlement::Commit { result: text("1"), outbox: None },
+            Settlement::FailPermanently { result: text("1"), error_type: Arc::clone(&error_type) },
+            Settlement::Release { error_type },
+            Settlement::Undo,
+            Settlement::Decline,
+            Settlement::LeaveStanding,
+        ];
+        for bits in 0..1 << 12 {
+            let has = |bit: u32| bits >> bit & 1 == 1;
+            let mut claim =
+                Claim::reading(Some("orders".into()).filter(|_| has(8)), Duration::ZERO);
+            (claim.owner, claim.lease_until) =
+                (Owner::from_bits(9), now.plus(Duration::from_secs(9)));
+            (claim.retention, claim.payload) =
+                (Duration::from_secs(99), text("{}").filter(|_| has(9)));
+            claim.fingerprint = Some(Fingerprint::new("f")).filter(|_| has(10));
+            claim.provenance = Some(provenance()).filter(|_| has(10));
+            let (_, mut held) = claim.over(found(bits).as_ref(), now);
+            let key = Key::from_text("place#o-1");
+            let stored = encode(&names(), &key, &held.record);
+            if has(11) {
+                held.record.steps = text(r#"{"not":"stored"}"#);
+            }
+            for settlement in &settlements {
+                let (guard, Some(record)) = held.write(settlement, now) else { continue };
+                let write = Write::new(key.clone(), guard, Some(record.clone()));
+                let mut item = stored.clone();
+                for (name, value) in changes(&names(), &write, &record) {
+                    match value {
+                        Some(value) => item.insert(name.to_owned(), value),
+                        None => item.remove(name),
+                    };
+                }
+                let whole = encode(&names(), &key, &record);
+                assert_eq!(item, whole, "{settlement:?} of {:?}", held.record);
+            }
+        }
     }
 
     /// A batch is filled up to its limit by this bound.
