@@ -9,6 +9,7 @@ step_test() {
 # The tests of the other packages. With `--workspace`, because without it Cargo would choose other features and compile the
 # AWS SDK once more; the unit tests that `test` has run take seconds.
 step_others() {
+    after compiler # which installs one; the other steps in the background that compile wait for this one
     cargo test --workspace --locked --lib --test model --test records --test results --test testkit \
         --features lambda-idempotency-cli/records
 }
