@@ -1,8 +1,14 @@
 //! Calls the user's hook for records whose keys are held by another worker.
 
-use std::{fmt, future::Future, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    future::{Future, pending},
+    pin::pin,
+    sync::Arc,
+    time::Duration,
+};
 
-use futures_util::{StreamExt as _, stream};
+use futures_util::{StreamExt as _, future::select, stream};
 use lambda_idempotency_core::{
     clock::{BoxFuture, Clock, Timestamp},
     contained::run,
@@ -84,15 +90,17 @@ impl Hook {
             return;
         }
         let Self(hook) = self;
+        let time = time_left.min(MAX_TIME);
+        // One sleep for all: the clock may be put back meanwhile.
+        let (until, end) = (now.plus(time), clock.sleep(time));
         // A panic in a hook is ignored: the outcomes are already decided.
-        let until = now.plus(time_left.min(MAX_TIME));
         let calls = stream::iter(busy).for_each_concurrent(AT_ONCE, async |busy| {
-            let left = until.since(clock.now());
-            if !left.is_zero() {
-                run(|| hook(busy), clock.sleep(left)).await;
+            // While hooks return without waiting, nobody looks at the sleep.
+            if clock.now() < until {
+                run(|| hook(busy), pending()).await;
             }
         });
-        calls.await;
+        select(pin!(calls), end).await;
     }
 }
 

@@ -86,6 +86,27 @@ async fn a_hook_that_hangs_or_panics_does_not_change_the_answer() {
     }
 }
 
+#[tokio::test]
+async fn hooks_that_hang_are_dropped_in_time_although_the_clock_is_put_back() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let world = World::instant();
+    let clock = world.clock.clone();
+    let hook = move |busy: BusyRecord| {
+        if &*busy.record.id == "m-1" {
+            clock.step_back(HOUR);
+        }
+        std::future::pending()
+    };
+    let function = world.on(Sqs::new().on_busy(hook), &Operation::new("place").key("id"));
+    let event = batch([order("m-1", "a", "sleep"), order("m-2", "b", "sleep")]);
+    let text = event.to_string();
+    let killed = serve(function.clone(), &text, world.context());
+    assert!(drop_after(1, killed).await.is_none());
+    let before = world.clock.now();
+    assert_eq!(world.returned(&function, &event).await, ["m-1", "m-2"]);
+    assert!(world.clock.now() <= before.plus(Duration::from_secs(2)).minus(HOUR));
+}
+
 /// Each may open a connection, and an event may have ten thousand records.
 #[tokio::test]
 async fn a_hook_is_called_for_many_records_some_at_a_time() {
