@@ -27,7 +27,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if payloads.is_empty() {
         payloads.push(SAMPLE.to_owned());
     }
-    let event = event(arguments.source, &payloads, &mut Stamp::now(arguments.id.clone()))?;
+    let mut event = event(arguments.source, &payloads, &mut Stamp::now(arguments.id.clone()))?;
+    if let Some(path) = &arguments.path {
+        if arguments.source != Source::Http || !path.starts_with('/') {
+            return Err("`--path` is for `event http`, and begins with `/`".into());
+        }
+        for place in ["/rawPath", "/requestContext/http/path"] {
+            event.pointer_mut(place).map(|member| *member = json!(path));
+        }
+    }
     print(&document(&event))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -62,6 +70,10 @@ pub(crate) struct Arguments {
     /// The id of the first record [default: a new one]
     #[arg(long, value_name = "ID")]
     pub(crate) id: Option<String>,
+
+    /// The path of the request, for `http` [default: /orders]
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
 }
 
 const EXAMPLES: &str = "\

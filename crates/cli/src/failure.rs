@@ -63,7 +63,8 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for Failure {
 #[cfg(not(all(feature = "local", feature = "chaos", feature = "records", feature = "prove")))]
 pub(crate) fn left_out(what: &str, feature: &str) -> Failure {
     Failure::from(format!("{what} is not compiled in")).remedy(format!(
-        "Build the command line with the feature `{feature}`, in a clone of the repository:\n    cargo install --locked \
-         --path crates/cli --features {feature}"
+        "Install the command line with the feature `{feature}`:\n    cargo install --locked --git {} \
+         lambda-idempotency-cli --features {feature}",
+        env!("CARGO_PKG_REPOSITORY")
     ))
 }

@@ -52,10 +52,12 @@ fn the_library_recognises_every_source_and_finds_the_payload() {
 }
 
 #[test]
-fn ids_are_new_unless_one_is_given() {
+fn ids_are_new_and_the_path_is_that_of_the_sample_unless_given() {
     let id = |arguments: &[&str]| event(arguments)["Records"][0]["messageId"].clone();
     assert_ne!(id(&["sqs"]), id(&["sqs"]));
     assert_eq!(id(&["sqs", "--id", "m-1"]), "m-1");
+    let http = event(&["http", "--path", "/charges"]);
+    assert_eq!([&http["rawPath"], &http["requestContext"]["http"]["path"]], ["/charges"; 2]);
 }
 
 #[test]
@@ -75,6 +77,7 @@ fn a_payload_that_the_source_cannot_carry_is_refused() {
         (&["dynamodb", "--body", "[]"], "a JSON object"),
         (&["documentdb", "--body", "7"], "a JSON object"),
         (&["sqs", "--body", "-", "--body", "-"], "more than once"),
+        (&["sqs", "--path", "/charges"], "`--path` is for `event http`"),
         (&["sqs", "--body", "@/no/such/file"], "cannot read /no/such/file"),
     ] {
         Ran::from(command(["event"]).args(arguments)).refused(said);

@@ -5,9 +5,13 @@
 //! - `succeed`: the record is executed;
 //! - `report`: it is reported in `batchItemFailures`, with an error that says `told to report` where the environment
 //!   asks for what errors say;
-//! - `reject`: it is permanently failed, which is reported as long as it is delivered; `divert`: a sink has it;
+//! - `reject`: it is permanently failed, which is reported as long as it is delivered; `divert`: a sink has it; `sink`: a
+//!   sink failed;
+//! - `large`: its result is too large to be kept; `no table`: the store has no table; `late`: it
+//!   is stopped, and its key is busy then;
 //! - `fail`: the function returns an error;
-//! - `refuse`: the answer is one of the library to an HTTP request;
+//! - `refuse`: the answer is one of the library to an HTTP request; `stray`: it is a 404 of the function's own;
+//! - `unknown`: the error is the library's for an event of no source that the function handles;
 //! - `overflow`: its answer is larger than Lambda allows;
 //! - `sleep`: it writes the line `sleeping`, and sleeps for an hour;
 //! - `abort`: the process aborts.
@@ -16,7 +20,7 @@
 
 use std::{collections::BTreeSet, sync::Mutex, time::Duration};
 
-use lambda_runtime::{Error, LambdaEvent, service_fn, tracing};
+use lambda_runtime::{Diagnostic, Error, LambdaEvent, service_fn, tracing};
 use serde_json::{Value, json};
 
 #[tokio::main(flavor = "current_thread")]
@@ -30,19 +34,23 @@ async fn main() -> Result<(), Error> {
     lambda_runtime::run(service_fn(handle)).await
 }
 
-async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
+async fn handle(event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
     let mut failures = Vec::new();
     for (source, record, script) in records(&event.payload) {
         let step = script.get("do").and_then(Value::as_str).unwrap_or("succeed");
         match step {
             "refuse" => {
                 let kind = "https://docs.rs/lambda-idempotency/latest/lambda_idempotency/guide/sources/http/index.html#key";
-                let problem =
-                    json!({ "type": kind, "title": "The request has no key", "status": 400 });
+                let problem = json!({ "type": kind, "title": "The request has no key", "detail": "Send one." });
                 return Ok(json!({ "statusCode": 400, "body": problem.to_string() }));
             }
             "overflow" => return Ok(Value::from("o".repeat(6_291_555))),
-            "fail" => return Err("told to fail".into()),
+            "stray" => return Ok(json!({ "statusCode": 404 })),
+            "fail" => return Err(Error::from("told to fail").into()),
+            "unknown" => {
+                let error_type = "Idempotency.UnknownEvent".to_owned();
+                return Err(Diagnostic { error_type, error_message: String::new() });
+            }
             "sleep" => {
                 eprintln!("sleeping");
                 tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -50,9 +58,12 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             "abort" => std::process::abort(),
             _ => {}
         }
-        let is_failed = ["report", "reject", "divert"].contains(&step);
+        let is_failed = ["report", "reject", "divert", "sink", "no table", "late"].contains(&step);
         let outcome = match step {
             "reject" if !is_first(&record) => "permanently_failed",
+            "no table" => "unavailable",
+            "late" if is_first(&record) => "timed_out",
+            "late" => "busy",
             _ if is_failed => "failed",
             _ => "executed",
         };
@@ -69,23 +80,31 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Error> {
             ms = 1.5,
             failed_attempts = 0,
             lost_attempts = 0,
-            problem = is_failed.then_some(if outcome == "failed" {
-                "the handler failed with a message (failure 1 for this key)"
-            } else {
-                "an earlier delivery failed permanently"
-            }),
+            problem = match outcome {
+                "failed" => Some("the handler failed with a message (failure 1 for this key)"),
+                "permanently_failed" => Some("an earlier delivery failed permanently"),
+                "timed_out" => Some("the handler was stopped at the invocation's deadline"),
+                "busy" => Some("another worker is processing the same key"),
+                "unavailable" => Some("table claims does not exist in region us-east-1, or is not active"),
+                _ => (step == "large").then_some("TooLarge"),
+            },
             error_message = (outcome == "failed" && shows_error_messages()).then_some("told to report"),
             request_id = event.context.request_id,
             "record done"
         );
-        if step == "divert" {
-            tracing::warn!(
-                target: "lambda_idempotency::record",
-                source,
-                record,
-                operation = "scripted",
-                "record diverted"
-            );
+        macro_rules! sink {
+            ($($said:tt)*) => {
+                tracing::warn!(target: "lambda_idempotency::record", source, record, operation = "scripted", $($said)*)
+            };
+        }
+        match step {
+            "divert" => sink!("record diverted"),
+            "sink" => sink!(
+                problem = "the sink failed",
+                error_message = "told to keep nothing",
+                "record not diverted"
+            ),
+            _ => {}
         }
     }
     Ok(json!({ "batchItemFailures": failures, "deadline": event.context.deadline }))

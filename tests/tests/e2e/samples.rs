@@ -93,7 +93,7 @@ async fn every_sample_event_has_the_outcome_in_its_readme() {
         }
         assert_eq!(report.dead_letters.len(), *dead, "{file}");
         let is_lost = *file == "unknown.json"; // a direct caller gets the error, once
-        assert_eq!(report.dispositions(Disposition::Lost), usize::from(is_lost), "{file}");
+        assert_eq!(report.dispositions(Disposition::Error), usize::from(is_lost), "{file}");
         if *file == "sns-bad-body.json" {
             let dead = &report.dead_letters[0];
             assert_eq!((dead.source, dead.receive_count), (Source::Sns, 3));

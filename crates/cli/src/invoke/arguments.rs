@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use lambda_idempotency_local::{
     Event, FunctionConfig, Local, LocalBuilder, Source, SqsConfig, Table, parse_event,
 };
@@ -25,12 +25,14 @@ use crate::{
 /// AWS would: SQS records through a queue that redelivers what fails, streams and Kafka topics again from their
 /// checkpoints, events of SNS, EventBridge, Scheduler, S3 and message brokers with retries, HTTP requests from a
 /// client that tries again, any other event once. Then it shows the outcome of each delivery of each record, which it
-/// reads from the function's log.
+/// reads from the function's log: a delivery that was `replayed` was answered from an earlier completion of its key, one
+/// that was `coalesced` by a record of the same batch, and the key of a `busy` one was being processed.
 #[derive(Args, Debug)]
 #[command(after_long_help = EXAMPLES)]
+#[command(group(ArgGroup::new("delivered").args(["events", "sqs_body"]).required(true).multiple(true)))]
 pub(crate) struct Arguments {
     /// Event files, in the shape that the function gets; `-` is standard input
-    #[arg(required_unless_present = "sqs_body", value_name = "EVENT.json")]
+    #[arg(value_name = "EVENT.json")]
     pub(crate) events: Vec<PathBuf>,
 
     /// A file (`-`: standard input) with the body of an SQS message, without the envelope; may be repeated: the messages
@@ -45,7 +47,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) repeat: u32,
 
-    /// The function's timeout: its process is killed when it takes longer
+    /// The function's timeout: its process is killed when it takes longer. A request of HTTP whose handler is slower gets a
+    /// 504 and, while that claim stands, a 409
     #[arg(long, value_name = "SECONDS", default_value = "3", value_parser = time_to_work)]
     pub(crate) timeout: Duration,
 
@@ -89,7 +92,8 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// Show the function's output, with the library's lines; the output of a crashed process is always shown
+    /// Show the function's output, with the library's line of each record, also of those of which AWS gets none: with
+    /// `--env AWS_LAMBDA_LOG_LEVEL=INFO`, only what AWS gets. The output of a crashed process is always shown
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -110,8 +114,8 @@ Examples:
     lambda-idempotency invoke my-event.json --json | jq .summary
 
 Exit code:
-  0  every record was done in the end
-  1  something was dead-lettered or lost, or the library refused an HTTP request
+  0  every record was done in the end; a request may also be declined by the handler
+  1  something was dead-lettered, a caller got an error, or an HTTP request was refused
   130  it was stopped (Ctrl-C); what was seen until then is shown
   2  it could not be tried: bad arguments, bad JSON, a failed build, a function that does not start";
 
@@ -166,7 +170,8 @@ pub(crate) fn events(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
             Some("-") => "standard input".to_owned(),
             _ => path.display().to_string(),
         };
-        let event = parse_event(&name, &terminal::read(path)?)?;
+        let event = parse_event(&name, &terminal::read(path)?)
+            .map_err(|error| Failure::from(format!("{error}; {NO_EVENT}")))?;
         if is_unnamed(&event) {
             terminal::tell(format_args!("note: {name}: {UNNAMED}"));
         }
@@ -180,6 +185,11 @@ pub(crate) fn events(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     }
     Ok(events)
 }
+
+/// What to do with a body that was given as an event.
+pub(crate) const NO_EVENT: &str =
+    "if it is the body of a message: `--sqs-body FILE`; to make an event of a body:
+  `lambda-idempotency event SOURCE --body @FILE`";
 
 /// Whether an event has an empty list of records, so that the function has nothing to log.
 pub(crate) fn is_empty(event: &Event) -> bool {

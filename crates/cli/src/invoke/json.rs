@@ -20,7 +20,7 @@ pub(crate) fn document(report: &DeliveryReport, tables: &[Rows], is_whole: bool)
             "returned": totals.returned,
             "dead_lettered": totals.dead_lettered,
             "diverted": totals.diverted,
-            "lost": totals.lost,
+            "errors": totals.errors,
             "other": totals.other,
         },
         "invocations": report.invocations.iter().map(invocation).collect::<Vec<_>>(),
@@ -69,6 +69,7 @@ fn record(record: &RecordReport) -> Value {
         "lost_attempts": line.map(|line| line.lost_attempts),
         "problem": line.and_then(|line| line.problem.as_ref()),
         "error_message": line.and_then(|line| line.error_message.as_ref()),
+        "not_diverted": line.and_then(|line| line.not_diverted.as_ref()),
         "disposition": record.disposition,
     })
 }

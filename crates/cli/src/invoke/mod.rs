@@ -74,7 +74,9 @@ async fn prepare(arguments: &Arguments) -> Result<Ready, Failure> {
     crate::report::check(arguments.report.as_deref())?;
     let events = arguments::events(arguments)?;
     let binary = arguments.function.binary(None).await?;
-    let output = Arc::new(Output::new(arguments.verbose));
+    let level = arguments.function.env.iter().rfind(|(name, _)| name == "AWS_LAMBDA_LOG_LEVEL");
+    let level = level.map(|(_, level)| level.clone());
+    let output = Arc::new(Output::new(arguments.verbose, level));
     let effects = Arc::<Mutex<Vec<StoryEffect>>>::default();
     let (lines, ends) = (Arc::clone(&output), Arc::clone(&output));
     let seen = Arc::clone(&effects);
@@ -143,7 +145,7 @@ fn show(report: &DeliveryReport, tables: &[Rows]) -> Result<(), Failure> {
 }
 
 const NOT_READY: &str =
-    "Does it need a variable (`--env NAME=VALUE`) or a table (`--table NAME:KEY`)?";
+    "Does its `main` serve a function? Does it need `--env NAME=VALUE`, or `--table NAME:KEY`?";
 
 /// Shown if the function logged its records as text.
 const TEXT: &str = "
@@ -153,5 +155,6 @@ note: the function logs text, which this report cannot read, so it does not say 
 /// Shown if the function logged nothing of its records.
 const SILENT: &str = "
 note: the function logged no line about any record, so this report cannot say which records ran. It needs a
-      subscriber: add `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main`.
+      subscriber: add `lambda_runtime::tracing::init_default_subscriber();` at the beginning of `main`. A `RUST_LOG` of
+      yours has to include `lambda_idempotency::record=debug`.
       A function with its own observer does not log these lines, nor are there lines for events without an operation.";

@@ -15,19 +15,27 @@ use crate::terminal::tell;
 
 /// How many lines to keep for a crash.
 const KEPT: usize = 50;
+const LEVELS: [&str; 5] = ["TRACE", "DEBUG", "INFO", "WARN", "ERROR"];
+
+fn is_below(line: &OutputLine, level: &str) -> bool {
+    let mut below = LEVELS.iter().take_while(|one| !one.eq_ignore_ascii_case(level));
+    below.any(|one| line.text.contains(&format!("\"level\":\"{one}\"")))
+}
 
 pub(crate) struct Output {
     verbose: bool,
     dim: bool,
+    /// The level that the user sets for the function, which logs all lines about records for the report.
+    level: Option<String>,
     kept: Mutex<VecDeque<OutputLine>>,
     /// Lines about records came that are not JSON.
     has_text: AtomicBool,
 }
 
 impl Output {
-    pub(crate) fn new(verbose: bool) -> Self {
+    pub(crate) fn new(verbose: bool, level: Option<String>) -> Self {
         let dim = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        Self { verbose, dim, kept: Mutex::default(), has_text: AtomicBool::new(false) }
+        Self { verbose, dim, level, kept: Mutex::default(), has_text: AtomicBool::new(false) }
     }
 
     /// Handles a line that a process wrote.
@@ -35,11 +43,12 @@ impl Output {
         if !line.is_record && ["key_hash", "outcome"].iter().all(|name| line.text.contains(name)) {
             self.has_text.store(true, Ordering::Relaxed);
         }
+        let is_hidden = self.level.as_ref().is_some_and(|level| is_below(&line, level));
+        if line.is_record && (is_hidden || !self.verbose) {
+            return; // the table shows it
+        }
         if self.verbose {
             return self.show(&line);
-        }
-        if line.is_record {
-            return; // the table shows it
         }
         let mut kept = self.kept();
         if kept.len() == KEPT {

@@ -8,7 +8,7 @@ use lambda_idempotency_local::{
 };
 use serde_json::Value;
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, NO_EVENT};
 use crate::{
     report::{List, Run, Story, StoryEffect, StoryInvocation, short},
     terminal::plural,
@@ -26,9 +26,9 @@ pub(crate) fn run<'r>(
     let files: Vec<String> = files.map(|path| path.display().to_string()).collect();
     let verdict = match (is_whole, report.is_complete()) {
         (false, _) => (false, "The run was stopped: this is what happened until then."),
-        (true, true) if has_refused(report) => (false, "The library refused a request."),
+        (true, true) if has_refused(report) => (false, "A request was refused."),
         (true, true) => (true, "Every record was done in the end."),
-        (true, false) => (false, "Some records were dead-lettered or lost."),
+        (true, false) => (false, "Some records were dead-lettered or answered with an error."),
     };
     Run {
         title: "Local run".to_owned(),
@@ -41,7 +41,7 @@ pub(crate) fn run<'r>(
             (totals.returned, "returned to the source"),
             (totals.dead_lettered, "dead-lettered"),
             (totals.diverted, "diverted"),
-            (totals.lost, "lost"),
+            (totals.errors, "answered with an error"),
         ]
         .map(|(number, meaning)| (number.to_string(), meaning))
         .into(),
@@ -99,7 +99,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> List {
         let result = match &invocation.result {
             // The message is one of the problems.
             InvocationResult::FunctionError { kind, .. } => format!("error {kind}"),
-            result => answer(report).unwrap_or_else(|| result.to_string()),
+            result => status(report).unwrap_or_else(|| result.to_string()),
         };
         let usage = &invocation.dynamodb;
         let requests = usage.operations.iter().map(|(name, count)| format!("{name} {count}"));
@@ -116,7 +116,7 @@ pub(crate) fn invocations(report: &DeliveryReport) -> List {
     };
     List {
         title: "Invocations",
-        header: &["#", "process", "result", "ms", "DynamoDB requests", "WCU", "refused", "RCU"],
+        header: &["#", "process", "result", "ms", "DynamoDB", "WCU", "conditions\nfailed", "RCU"],
         rows: (1..).zip(&report.invocations).map(row).collect(),
     }
 }
@@ -126,21 +126,17 @@ fn problems(report: &DeliveryReport) -> List {
     List { title: "Problems", header: &["why records were returned, or invocations failed"], rows }
 }
 
-/// The last problem of each record, and the errors of invocations that logged none. Of a permanent failure it is the
-/// handler's, and not that of deliveries which found it recorded.
+/// The last problem of each record, and the ends of invocations that logged none. It is not that of deliveries which found
+/// an earlier one's permanent failure, or its claim.
 pub(crate) fn problem_lines(report: &DeliveryReport) -> Vec<String> {
     let mut problems: Vec<(Option<&str>, String)> = Vec::new();
     for invocation in &report.invocations {
         let logged: Vec<_> = invocation.records.iter().filter_map(problem).collect();
-        let failed = match &invocation.invocation.result {
-            // An error that only sums up the problems of its records is not repeated.
-            InvocationResult::FunctionError { kind, message } if logged.is_empty() => {
-                Some((None, format!("{kind}: {message}\n")))
-            }
-            _ => None,
-        };
-        for (record, text) in logged.into_iter().chain(failed) {
-            let found = text.starts_with(Outcome::OnPermanentFailure.as_str());
+        // An error that only sums up the problems of its records is not repeated.
+        let failed = if logged.is_empty() { unlogged(invocation) } else { None };
+        for (record, text) in logged.into_iter().chain(failed.map(|text| (None, text + "\n"))) {
+            let found = [Outcome::OnPermanentFailure, Outcome::Busy];
+            let found = found.iter().any(|outcome| text.starts_with(outcome.as_str()));
             if found && problems.iter().any(|(known, _)| record.is_some() && *known == record) {
                 continue;
             }
@@ -152,39 +148,60 @@ pub(crate) fn problem_lines(report: &DeliveryReport) -> Vec<String> {
     problems.into_iter().map(|(_, text)| text).collect()
 }
 
+/// How an invocation ended that did not log why.
+fn unlogged(report: &InvocationReport) -> Option<String> {
+    let is_unknown = |kind: &str| report.source == Source::Invoke && kind.ends_with("UnknownEvent");
+    Some(match &report.invocation.result {
+        InvocationResult::FunctionError { kind, .. } if is_unknown(kind) => {
+            format!("{kind}: the event names no source that this function handles; {NO_EVENT}")
+        }
+        InvocationResult::FunctionError { kind, message } => format!("{kind}: {message}"),
+        InvocationResult::Response(_) => {
+            report.records.iter().find(|one| one.outcome == Outcome::Refused)?;
+            let problem = refusal(report);
+            let part = |name: &str| problem.as_ref()?.get(name)?.as_str();
+            let why = part("title").zip(part("detail")).map(|(one, two)| format!("{one}. {two}"));
+            format!("refused: {}: {}", status(report)?, why.as_deref().unwrap_or(NOT_REACHED))
+        }
+        result => result.to_string(),
+    })
+}
+
 /// `failed, record 1fe70fdb-...: the handler failed`, and what its error says.
 fn problem(report: &RecordReport) -> Option<(Option<&str>, String)> {
     let line = report.line.as_ref()?;
-    let (outcome, problem) = (&report.outcome, line.problem.as_ref()?);
+    let (outcome, problem) = (&report.outcome, line.problem.as_deref()?);
     let record = report.record.as_deref();
+    let problem = if problem == "TooLarge" { TOO_LARGE } else { problem };
     let mut text = format!("{outcome}, record {}: {problem}\n", record.unwrap_or("-"));
-    if let Some(message) = &line.error_message {
-        text.push_str(&format!("    {message}\n"));
+    let not_diverted = line.not_diverted.as_ref().map(|why| format!("not diverted: {why}"));
+    let no_table = problem.contains("does not exist in region").then(|| NO_TABLE.to_owned());
+    for more in [line.error_message.clone(), not_diverted, no_table].into_iter().flatten() {
+        text.push_str(&format!("    {more}\n"));
     }
     Some((record, text))
 }
 
+const TOO_LARGE: &str = "its result is larger than a record can be, and is not kept; `Results::offload_above` (crate \
+                         lambda-idempotency-results) keeps it elsewhere";
+const NO_TABLE: &str = "`--table NAME:id:expiration` makes a table here";
+const NOT_REACHED: &str = "the function logged nothing of the request, which did not reach the layer; compare its method \
+                           and path (`event http --path`) with the function's routes";
+
 /// The beginning of the `type` of a problem that the library made.
 const LIBRARY: &str = "https://docs.rs/lambda-idempotency/";
 
-/// `200`, or `422 The key was used with another request`; `None` if this is not an answer to a request.
-pub(super) fn answer(report: &InvocationReport) -> Option<String> {
-    let response = response(report)?;
-    let status = response.get("statusCode").and_then(Value::as_u64).unwrap_or(200);
-    match refusal(response) {
-        Some(problem) => {
-            let title = problem.get("title").and_then(Value::as_str).unwrap_or_default();
-            Some(format!("{status} {title}"))
-        }
-        None => Some(status.to_string()),
-    }
+/// The status of an answer to a request of HTTP.
+fn status(report: &InvocationReport) -> Option<String> {
+    let status = response(report)?.get("statusCode").and_then(Value::as_u64);
+    Some(status.unwrap_or(200).to_string())
 }
 
-/// Whether the refusal is final: the client does not send the request again.
+/// Whether a request was refused that the client does not send again: by the library, or before it reached the layer.
 pub(super) fn has_refused(report: &DeliveryReport) -> bool {
     report.invocations.iter().any(|report| {
-        let is_done = report.records.iter().any(|one| one.disposition == Disposition::Done);
-        is_done && response(report).is_some_and(|response| refusal(response).is_some())
+        let mut done = report.records.iter().filter(|one| one.disposition == Disposition::Done);
+        done.any(|one| one.outcome == Outcome::Refused || refusal(report).is_some())
     })
 }
 
@@ -196,8 +213,8 @@ fn response(report: &InvocationReport) -> Option<&Value> {
 }
 
 /// The problem in the body, if the library made it.
-fn refusal(response: &Value) -> Option<Value> {
-    let body: Value = serde_json::from_str(response.get("body")?.as_str()?).ok()?;
+fn refusal(report: &InvocationReport) -> Option<Value> {
+    let body: Value = serde_json::from_str(response(report)?.get("body")?.as_str()?).ok()?;
     let kind = body.get("type")?.as_str()?;
     kind.starts_with(LIBRARY).then_some(body)
 }
@@ -214,7 +231,7 @@ pub(crate) struct Totals {
     pub(crate) returned: usize,
     pub(crate) dead_lettered: usize,
     pub(crate) diverted: usize,
-    pub(crate) lost: usize,
+    pub(crate) errors: usize,
     /// Records that are done with another outcome, by outcome: `coalesced`, ...
     pub(crate) other: BTreeMap<String, usize>,
 }
@@ -241,7 +258,7 @@ impl Totals {
             returned: report.dispositions(Disposition::Returned),
             dead_lettered: report.dead_letters.len(),
             diverted: report.dispositions(Disposition::Diverted),
-            lost: report.dispositions(Disposition::Lost),
+            errors: report.dispositions(Disposition::Error),
         }
     }
 }
@@ -256,7 +273,8 @@ pub(crate) fn summary(report: &DeliveryReport, tables: &[Rows]) -> String {
         totals.returned,
         totals.dead_lettered
     );
-    for (count, what) in [(totals.diverted, "diverted"), (totals.lost, "lost")] {
+    for (count, what) in [(totals.diverted, "diverted"), (totals.errors, "answered with an error")]
+    {
         if count > 0 {
             let _ = write!(text, ", {count} {what}");
         }
@@ -285,13 +303,5 @@ fn contents(Rows { table, items }: &Rows) -> String {
 
 /// Whether the function answered, but logged nothing of any record. A request that is refused is not logged.
 pub(crate) fn is_silent(report: &DeliveryReport) -> bool {
-    let is_refused = |report: &InvocationReport| {
-        let status = response(report).and_then(|response| response.get("statusCode")?.as_u64());
-        status.is_some_and(|status| status >= 400)
-    };
-    let answered = report.invocations.iter().filter(|report| !is_refused(report));
-    report.records().all(|record| record.line.is_none())
-        && answered
-            .flat_map(|report| &report.records)
-            .any(|record| record.outcome == Outcome::Acknowledged)
+    report.records().all(|record| record.line.is_none()) && report.count(&Outcome::Acknowledged) > 0
 }

@@ -55,5 +55,7 @@ pub(crate) fn table(list: &List) -> Table {
             cell.set_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left })
         }));
     }
+    // Eight columns fit into a terminal of 100 columns.
+    table.column_iter_mut().for_each(|column| _ = column.set_padding((0, 1)));
     table
 }

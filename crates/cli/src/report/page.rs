@@ -49,7 +49,7 @@ fn head(html: &mut Html, run: &Run<'_>) {
 
 const LEGEND: [(Kind, &str); 11] = [
     (Kind::Claim, "claimed"),
-    (Kind::Refused, "claim refused"),
+    (Kind::Refused, "claim not made"),
     (Kind::Handler, "handler"),
     (Kind::Effect, "effect"),
     (Kind::Again, "effect again"),

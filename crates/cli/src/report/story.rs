@@ -259,7 +259,7 @@ fn of_request(
     let has_claim = earlier.iter().any(|moment| moment.kind == Kind::Claim);
     let (kind, text) = match (item.verb, item.status.as_deref(), item.answer) {
         (Verb::Read | Verb::Check, ..) => return None,
-        (_, _, ItemAnswer::Refused) => (Kind::Refused, "claim refused: the key is known"),
+        (_, _, ItemAnswer::Refused) => (Kind::Refused, "claim not made: the key is known"),
         (_, _, ItemAnswer::Failed) => (Kind::Fault, "the store answered with an error"),
         (_, Some("COMPLETED"), _) => (Kind::Completed, "completed"),
         (_, Some("FAILED"), _) => (Kind::Failed, "failed permanently"),

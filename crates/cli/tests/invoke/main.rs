@@ -42,63 +42,40 @@ fn messages(steps: &[(&str, &str)]) -> String {
 
 #[tokio::test]
 async fn what_is_shown_of_a_delivery() {
-    let [good, bad] = ["succeed", "report"].map(|step| messages(&[("m1", step)]));
-    let unnamed = r#"{"Records":[{"messageId":"m1","body":"{}"}]}"#;
-    let position = format!("{}:2:15: not valid JSON", path("shown").display());
-    let (silent, unsaid) = ("RUST_LOG=error", "IDEMPOTENCY_LOG_ERROR_MESSAGES=0");
-    let (crash, said) =
-        (r#"{"do":"abort"}"#, "failed, record m1: the handler failed with a message");
-    let counts = ["2 deliveries: 2 executed", "table idempotency: 0 rows"];
-    let source = ["no record in `Records` says which service", "lambda-idempotency event sqs"];
-    // An event and options, the exit code, what the output and the error say, and what neither does.
-    type Words<'a> = &'a [&'a str];
-    let text = "AWS_LAMBDA_LOG_FORMAT=Text";
-    let request = r#"{"version":"2.0","rawPath":"/","requestContext":{"http":{"method":"POST"}},"do":"refuse"}"#;
-    let [rejected, diverted] = ["reject", "divert"].map(|step| messages(&[("m1", step)]));
-    let twice = ["--max-receive-count", "2"];
-    let cases: [(&str, Words, i32, Words, Words, Words); 15] = [
-        // `orders` is a table of the example.
-        (&good, &["--repeat", "2"], 0, &counts, &[], &["table orders", "note:", "record done"]),
-        (&good, &["--verbose"], 0, &[], &["started", "record done"], &[]),
-        (&good, &["--env", silent], 0, &["1 acknowledged", "init_default_subscriber"], &[], &[]),
-        (&bad, &["--max-receive-count", "1"], 1, &[said, "\n    told to report\n"], &[], &[]),
-        (&bad, &["--max-receive-count", "1", "--env", unsaid], 1, &[], &[], &["told to report"]),
-        (
-            &good,
-            &["--env", text],
-            0,
-            &["the function logs text"],
-            &[],
-            &["init_default_subscriber"],
-        ),
-        (request, &[], 1, &["400 The request has no key"], &[], &["note:"]),
-        // The handler's error, and not only that it is known by now.
-        (&rejected, &twice, 1, &["permanently_failed", said, "told to report"], &[], &[]),
-        (&diverted, &twice, 0, &["failed", "diverted", ", 1 diverted"], &[], &["1 failed"]),
-        (
-            &diverted,
-            &["--json"],
-            0,
-            &["\"diverted\": 1", "\"disposition\": \"diverted\""],
-            &[],
-            &[],
-        ),
-        (&good, &["--table", "mine:id"], 0, &["table idempotency", "table mine"], &[], &["orders"]),
-        (crash, &[], 1, &[], &["started"], &[]),
-        (r#"{"Records":[]}"#, &[], 0, &[], &[], &["note:"]),
-        (unnamed, &[], 0, &[], &source, &[]),
-        ("{\n  \"Records\": [}\n", &[], 2, &[], &[&position], &[]),
-    ];
-    for (event, options, code, out, err, neither) in cases {
-        let ran = invoke("shown", event, options).await.code(code);
-        for (shown, words) in [(&ran.out, out), (&ran.err, err)] {
-            for word in words {
-                assert!(shown.contains(word), "{options:?}: no `{word}` in {shown}");
+    let lines = include_str!("shown.txt").lines().filter(|line| !line.starts_with('#'));
+    let (mut event, mut options, mut ran, mut cases) = (String::new(), "", None::<Ran>, 0);
+    for line in lines.filter(|line| !line.is_empty()) {
+        let (name, text) = line.split_once(": ").unwrap();
+        let shown = ran.as_ref().map(|ran| (&ran.out, &ran.err));
+        let says = match (name, shown) {
+            ("out", Some((out, _))) => out.contains(text),
+            ("err", Some((_, err))) => err.contains(text),
+            ("not", Some((out, err))) => !out.contains(text) && !err.contains(text),
+            ("options", _) => {
+                options = text;
+                continue;
             }
-        }
-        let shown = ran.out + &ran.err;
-        assert!(!neither.iter().any(|word| shown.contains(word)), "{options:?}: {shown}");
+            ("exit", _) => {
+                let options: Vec<_> = std::mem::take(&mut options).split_whitespace().collect();
+                let code = text.parse().unwrap();
+                ran = Some(invoke("shown", &event, &options).await.code(code));
+                cases += 1;
+                continue;
+            }
+            _ => {
+                event = match name {
+                    "sqs" => messages(&[("m1", text)]),
+                    "http" => json!({ "requestContext": { "http": {} }, "do": text }).to_string(),
+                    "direct" => json!({ "do": text }).to_string(),
+                    _ => text.replace("\\n", "\n"),
+                };
+                continue;
+            }
+        };
+        assert!(says, "{event}: {line}: {shown:?}");
     }
+    assert!(cases > 20, "{cases}");
+    Ran::from(&mut command(["invoke"])).refused("<EVENT.json|--sqs-body <FILE>>");
 }
 
 #[tokio::test]

@@ -113,6 +113,9 @@ impl FunctionConfig {
         nth: usize,
     ) -> Vec<(String, String)> {
         let log_group = format!("/aws/lambda/{}", self.name);
+        // The user's level, and the line of each record, also where there is nothing to say of it: reports read it.
+        let level = self.env.get("AWS_LAMBDA_LOG_LEVEL").map_or("info", String::as_str);
+        let levels = format!("{level},lambda_idempotency::record=debug");
         let lambda = [
             ("AWS_ACCESS_KEY_ID", "local"),
             ("AWS_DEFAULT_REGION", REGION),
@@ -128,8 +131,7 @@ impl FunctionConfig {
             ("AWS_LAMBDA_LOG_STREAM_NAME", "local"),
             ("AWS_LAMBDA_RUNTIME_API", runtime_api),
             ("AWS_REGION", REGION),
-            // The line of each record, also where there is nothing to say of it.
-            ("RUST_LOG", "info,lambda_idempotency::record=debug"),
+            ("RUST_LOG", &levels),
             ("AWS_SECRET_ACCESS_KEY", "local"),
             ("_HANDLER", "bootstrap"),
         ];
@@ -163,9 +165,11 @@ mod tests {
     #[test]
     fn the_users_variables_override_the_defaults() {
         let config = FunctionConfig::new("/x/orders").env("AWS_REGION", "eu-west-1");
+        let config = config.env("AWS_LAMBDA_LOG_LEVEL", "ERROR");
         let environment: BTreeMap<_, _> =
             config.environment("127.0.0.1:1", "http://127.0.0.1:2", 0).into_iter().collect();
         assert_eq!(environment["AWS_REGION"], "eu-west-1");
+        assert_eq!(environment["RUST_LOG"], "ERROR,lambda_idempotency::record=debug");
         assert_eq!(environment["AWS_LAMBDA_FUNCTION_NAME"], "orders");
         assert_eq!(environment["AWS_ENDPOINT_URL_DYNAMODB"], "http://127.0.0.1:2");
     }

@@ -61,9 +61,12 @@ impl Lines {
                 (&line.record, &line.operation) == (&record.record, &record.operation)
                     && !line.is_diverted
             };
-            // It was diverted after its outcome.
+            // Its sink was called after its outcome.
             match self.records.iter_mut().find(same) {
                 Some(line) if record.is_diverted => line.is_diverted = true,
+                Some(line) if record.not_diverted.is_some() => {
+                    line.not_diverted = record.not_diverted
+                }
                 _ => self.records.push(record),
             }
             return;

@@ -3,7 +3,7 @@
 //!
 //! A function built on this project logs, through `tracing`, an event whose message begins with `record done`,
 //! `record returned`, `record rejected` or `record declined`, with the fields of [`RecordLine`], and another that begins with
-//! `record diverted` when the user's sink has the record. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of `lambda_runtime`) and flattened.
+//! `record diverted` when the user's sink has the record, or with `record not diverted` when the sink failed. Both shapes of the JSON formatter are read: fields nested under `fields` (the default of `lambda_runtime`) and flattened.
 //! `lambda_idempotency::testing::effect` writes the line of an effect; a function that does not use the library can write
 //! it itself.
 
@@ -14,8 +14,9 @@ use serde_json::{Map, Value};
 
 const TARGET: &str = "lambda_idempotency::record";
 const DIVERTED: &str = "record diverted";
-const MESSAGES: [&str; 5] =
-    ["record done", "record returned", "record rejected", "record declined", DIVERTED];
+const NOT_TAKEN: &str = "record not diverted";
+const MESSAGES: [&str; 6] =
+    ["record done", "record returned", "record rejected", "record declined", DIVERTED, NOT_TAKEN];
 
 /// The outcome of one record, as the function logged it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -44,6 +45,8 @@ pub struct RecordLine {
     pub request_id: Option<String>,
     /// Whether the user's sink has it.
     pub is_diverted: bool,
+    /// Why the user's sink does not have it, where that failed.
+    pub not_diverted: Option<String>,
 }
 
 impl RecordLine {
@@ -57,8 +60,11 @@ impl RecordLine {
         {
             return None;
         }
-        let is_diverted = message.starts_with(DIVERTED);
-        let outcome = text(fields, "outcome").or_else(|| is_diverted.then(|| "diverted".into()))?;
+        let of_sink = [DIVERTED, NOT_TAKEN].into_iter().find(|begins| message.starts_with(begins));
+        let end = || Some(of_sink?.trim_start_matches("record ").to_owned());
+        let outcome = text(fields, "outcome").or_else(end)?;
+        let [problem, error_message] = ["problem", "error_message"].map(|name| text(fields, name));
+        let said = [&problem, &error_message].into_iter().flatten().cloned().collect::<Vec<_>>();
         let span = line.get("span").and_then(Value::as_object);
         Some(Self {
             source: text(fields, "source").unwrap_or_default(),
@@ -69,10 +75,11 @@ impl RecordLine {
             ms: number(fields, "ms"),
             failed_attempts: number(fields, "failed_attempts").unwrap_or(0.0) as u64,
             lost_attempts: number(fields, "lost_attempts").unwrap_or(0.0) as u64,
-            problem: text(fields, "problem"),
-            error_message: text(fields, "error_message"),
+            problem,
+            error_message,
             request_id: text(fields, "request_id").or_else(|| text(span?, "requestId")),
-            is_diverted,
+            is_diverted: of_sink == Some(DIVERTED),
+            not_diverted: (of_sink == Some(NOT_TAKEN)).then(|| said.join(": ")),
         })
     }
 }

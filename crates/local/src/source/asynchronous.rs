@@ -107,7 +107,7 @@ impl Poller for AsyncEvents {
                 self.events.insert(at, event);
                 Disposition::Returned
             }
-            (false, None, Source::Invoke | Source::Http) => Disposition::Lost,
+            (false, None, Source::Invoke | Source::Http) => Disposition::Error,
             (false, None, source) => {
                 self.dead.push(DeadLetter {
                     source,

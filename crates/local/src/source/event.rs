@@ -94,6 +94,9 @@ impl Event {
 /// [`Error::Failed`]: it is not JSON; the error names the position.
 pub fn parse_event(name: &str, text: &str) -> Result<Event, Error> {
     let event = serde_json::from_str(text).map_err(|error| {
+        if text.trim().is_empty() {
+            return Error::failed(format!("{name} is empty"));
+        }
         let (line, column) = (error.line(), error.column());
         let reason = error.to_string().replace(&format!(" at line {line} column {column}"), "");
         Error::failed(format!("{name}:{line}:{column}: not valid JSON: {reason}"))

@@ -37,7 +37,7 @@ impl DeliveryReport {
 
     /// Whether every record was done in the end.
     pub fn is_complete(&self) -> bool {
-        self.dead_letters.is_empty() && self.dispositions(Disposition::Lost) == 0
+        self.dead_letters.is_empty() && self.dispositions(Disposition::Error) == 0
     }
 }
 
@@ -83,8 +83,8 @@ pub enum Disposition {
     Returned,
     /// It failed too often.
     DeadLettered,
-    /// It failed, and its sender does not retry.
-    Lost,
+    /// It failed, and its caller, who got the error, does not try again.
+    Error,
 }
 
 impl std::fmt::Display for Disposition {
@@ -94,7 +94,7 @@ impl std::fmt::Display for Disposition {
             Self::Diverted => "diverted",
             Self::Returned => "returned",
             Self::DeadLettered => "dead-lettered",
-            Self::Lost => "lost",
+            Self::Error => "error",
         })
     }
 }
@@ -142,16 +142,13 @@ pub(crate) fn report(
         *line = lines.iter().position(takes).and_then(|at| lines.remove(at));
     }
     let count = delivered.iter().map(|(_, count, _)| *count).max().unwrap_or(1);
-    let extra = lines.into_iter().map(|line| {
-        let disposition =
-            if invocation.result.is_response() { Disposition::Done } else { Disposition::Lost };
-        ((Some(line.record.clone()), count, disposition), Some(line))
-    });
+    let is_done = invocation.result.is_response();
+    let disposition = if is_done { Disposition::Done } else { Disposition::Error };
+    let extra =
+        lines.into_iter().map(|line| ((Some(line.record.clone()), count, disposition), Some(line)));
     let mut rows: Vec<(Delivered, Option<RecordLine>)> =
         delivered.into_iter().zip(matched).chain(extra).collect();
     if rows.is_empty() {
-        let disposition =
-            if invocation.result.is_response() { Disposition::Done } else { Disposition::Lost };
         rows.push(((None, 1, disposition), None));
     }
     let records =
@@ -160,7 +157,7 @@ pub(crate) fn report(
             record,
             receive_count,
             outcome: line.as_ref().map_or_else(
-                || derived(&invocation.result, disposition),
+                || derived(source, &invocation.result, disposition),
                 |line| line.outcome.clone(),
             ),
             disposition: match &line {
@@ -187,8 +184,11 @@ fn is_called(id: &str, line: &RecordLine) -> bool {
 }
 
 /// The outcome of a record of which the function logged nothing.
-fn derived(result: &InvocationResult, disposition: Disposition) -> Outcome {
+fn derived(source: Source, result: &InvocationResult, disposition: Disposition) -> Outcome {
+    let status = |response: &Value| response.get("statusCode").and_then(Value::as_u64);
+    let refuses = matches!(result, InvocationResult::Response(it) if status(it) >= Some(400));
     match (result, disposition) {
+        _ if refuses && source == Source::Http => Outcome::Refused,
         (InvocationResult::TimedOut, _) => Outcome::TimedOut,
         (InvocationResult::Exited { .. }, _) => Outcome::Crashed,
         (_, Disposition::Done) => Outcome::Acknowledged,
@@ -261,6 +261,6 @@ mod tests {
         assert_eq!(outcomes(&report), ["executed", "crashed"]);
         let direct = reported(Source::Invoke, &[], InvocationResult::TimedOut, Vec::new());
         assert_eq!(outcomes(&direct), ["timed_out"], "it has one row at least");
-        assert_eq!(direct.records[0].disposition, Disposition::Lost);
+        assert_eq!(direct.records[0].disposition, Disposition::Error);
     }
 }
