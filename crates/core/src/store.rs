@@ -184,8 +184,8 @@ pub enum Guard {
     /// The record is in progress and carries this token: it is that of a claim, which has no `last_owner`, `result` or
     /// `outbox`, and which this write settles.
     ///
-    /// What is written has the `fence`, `fingerprint`, `application` and `provenance` of the claim, and no lower counts of
-    /// failed and lost attempts: a store need not write again what is stored.
+    /// What is written has the `fingerprint`, `application` and `provenance` of the claim, no lower counts of failed and lost
+    /// attempts, and its `fence` or, if no handler was called, a later one: a store need not write again what is stored.
     OwnedBy(Owner),
 }
 

@@ -34,7 +34,7 @@ use lambda_idempotency_testkit::{
 use tokio::sync::Notify;
 
 use super::{
-    contract::{Contract, Wrong},
+    contract::{Contract, Following, Wrong},
     messages::{Post, Wire},
     scenario::{End, Kind, Plan, Scenario, Step, Trouble},
 };
@@ -65,7 +65,7 @@ impl Clock for WatchedClock {
 pub(super) struct World {
     pub(super) clock: ManualClock,
     pub(super) asked: Arc<AtomicUsize>,
-    pub(super) store: FaultyStore<MemoryStore>,
+    pub(super) store: FaultyStore<Following<MemoryStore>>,
     pub(super) wrong: Wrong,
     /// Handlers of a key that run now.
     pub(super) running: Mutex<BTreeMap<u8, usize>>,
@@ -160,7 +160,9 @@ impl Drop for Runs<'_> {
 
 impl World {
     pub(super) fn new(scenario: Scenario) -> Arc<Self> {
-        let store = FaultyStore::new(MemoryStore::new()).yielding();
+        let wrong = Wrong::default();
+        let inner = Following { inner: MemoryStore::new(), wrong: wrong.clone() };
+        let store = FaultyStore::new(inner).yielding();
         let clock = ManualClock::new(START);
         for fault in &scenario.faults {
             let mut made = match fault.what {
@@ -186,7 +188,7 @@ impl World {
             clock,
             asked: Arc::default(),
             store,
-            wrong: Wrong::default(),
+            wrong,
             running: Mutex::default(),
             effects: Mutex::default(),
             done: Mutex::default(),
