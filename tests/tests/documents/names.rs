@@ -1,7 +1,15 @@
 //! Names of tests in documents: `engine::order::a_test` is a function in a file `engine/order.rs`, or in a file of a folder
-//! `engine/order`.
+//! `engine/order`. And paths of files.
 
-use crate::{files, quoted};
+use std::path::Path;
+
+use crate::{files, quoted, root};
+
+/// What links to files of the repository begin with, outside of it.
+const HERE: [&str; 2] = [
+    "https://github.com/lambda-idempotency/lambda-idempotency/blob/main/",
+    "https://github.com/lambda-idempotency/lambda-idempotency/tree/main/",
+];
 
 /// The names of tests in a text, between backticks; names of types are skipped.
 pub(crate) fn names(text: &str) -> impl Iterator<Item = &str> {
@@ -47,4 +55,39 @@ fn a_test_that_does_not_exist_is_found() {
     let lost = "`engine::order::gone`, `nowhere::order::a_test_that_does_not_exist_is_found`";
     assert_eq!(wrong(lost).len(), 2);
     assert_eq!(wrong("`documents::names::a_test_that_does_not_exist_is_found`"), [""; 0]);
+}
+
+/// The targets of the links in a text: `](target)`, or `[name]: target` as a line.
+fn targets(text: &str) -> impl Iterator<Item = &str> {
+    let inline = text.split("](").skip(1).filter_map(|rest| rest.split([')', '\n']).next());
+    let named =
+        text.lines().filter(|line| line.trim_start_matches(['/', '!', ' ']).starts_with('['));
+    inline.chain(named.filter_map(|line| Some(line.split_once("]: ")?.1)))
+}
+
+/// The paths that a document names, from the root of the repository.
+fn paths(path: &str, text: &str) -> Vec<String> {
+    let folder = Path::new(path).parent().unwrap_or(Path::new("")).display();
+    let is_page = path.ends_with(".md");
+    let of_link = |target: &str| {
+        let target = target.split('#').next()?;
+        let is_relative = is_page && !target.contains(':') && !["", "crate"].contains(&target);
+        let here = HERE.iter().find_map(|here| target.strip_prefix(here)).map(str::to_owned);
+        here.or_else(|| is_relative.then(|| format!("{folder}/{target}")))
+    };
+    let linked = targets(text).filter_map(of_link);
+    let named = quoted(text).filter(|name| is_page && name.starts_with("crates/"));
+    linked.chain(named.map(str::to_owned)).collect()
+}
+
+#[test]
+fn each_path_in_a_document_exists() {
+    assert_eq!(paths("docs/a.md", "[b](../b.md#c), `crates/d`"), ["docs/../b.md", "crates/d"]);
+    let documents = files(&["."], &[".md", ".rs"]);
+    let named: Vec<_> = documents.iter().flat_map(|(path, text)| paths(path, text)).collect();
+    assert!(named.len() > 300, "{}: are these the paths?", named.len());
+    let root = root();
+    let wrong: Vec<_> =
+        named.iter().filter(|path| !root.join(path.trim_start_matches('/')).exists()).collect();
+    assert!(wrong.is_empty(), "no such files: {wrong:#?}");
 }
