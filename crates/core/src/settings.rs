@@ -69,12 +69,12 @@ impl LoadPassword {
     /// Loads the password with this function.
     pub fn new<F, L, E>(load: F) -> Self
     where
-        F: Fn() -> L + Send + Sync + 'static,
+        F: AsyncFnOnce() -> Result<String, E> + FnOnce() -> L + Clone + Send + Sync + 'static,
         L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let load = move || -> BoxFuture<'static, Option<String>> {
-            let loading = load();
+            let loading = load.clone()();
             Box::pin(async move { loading.await.ok() })
         };
         Self { load: Arc::new(load), running: Arc::default() }

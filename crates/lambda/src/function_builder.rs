@@ -1,6 +1,6 @@
 //! Builds a function from sources, operations and handlers, and checks them before the first event.
 
-use std::{any::type_name, fmt, future::Future, sync::Arc};
+use std::{any::type_name, fmt, sync::Arc};
 
 use lambda_idempotency_core::{failure::Failure, policy::Mode};
 use lambda_idempotency_engine::batch::Engine;
@@ -11,7 +11,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     error::ConfigError,
     function::{Function, Inner, Otherwise},
-    handler::{ErasedHandler, Handler, HandlerResult, Payload, Typed},
+    handler::{Callback, ErasedHandler, Handler, HandlerResult, Payload, Typed, call_clone},
     names::{HandlerType, Names},
     operation::Operation,
     route::{Draft, Route},
@@ -87,15 +87,14 @@ impl FunctionBuilder {
 
     /// Handles every event that no source of the function recognises, without protection against
     /// duplicates. Not together with [`Invoke`](crate::source::Invoke), which leaves none.
-    pub fn otherwise<F, Fut, R, E>(mut self, handler: F) -> Self
+    pub fn otherwise<F, R, E>(mut self, handler: F) -> Self
     where
-        F: Fn(LambdaEvent<Box<RawValue>>) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<R, E>> + Send + 'static,
-        R: Serialize,
-        E: Into<Failure>,
+        F: Callback<LambdaEvent<Box<RawValue>>, Result<R, E>>,
+        R: Serialize + 'static,
+        E: Into<Failure> + 'static,
     {
         self.otherwise = Some(Box::new(move |event| {
-            let running = handler(event);
+            let running = call_clone(&handler, event);
             Box::pin(async move {
                 let value = running.await.map_err(Into::into)?;
                 to_raw_value(&value).map_err(Failure::transient)

@@ -145,6 +145,68 @@ where
     }
 }
 
+/// An async function of one argument, such as a [sink](crate::source#records-that-will-never-be-processed): `async fn(A) -> R`,
+/// or a closure that holds what it needs, and is cloned for each call, as a [`Handler`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be called with a `{A}`",
+    label = "not an async function of a `{A}`",
+    note = "write an `async fn` with this argument, given without calling it, or a closure that holds what it needs: \
+            `async move |record| to_review(&client, record).await`",
+    note = "what it holds is cloned for each call: put what is not `Clone` into an `Arc`; its future is `Send`"
+)]
+pub trait Callback<A, R>: CallbackFunction<A, R> + Clone + Send + Sync + 'static {
+    #[doc(hidden)]
+    fn call_with(self, argument: A, sealed: Internal) -> BoxFuture<'static, R>;
+}
+
+// As of `Handler`.
+impl<F, A, R> Callback<A, R> for F
+where
+    F: CallbackFunction<A, R, Running: Send + 'static> + Clone + Send + Sync + 'static,
+{
+    fn call_with(self, argument: A, sealed: Internal) -> BoxFuture<'static, R> {
+        Box::pin(self.begin(argument, sealed))
+    }
+}
+
+/// A function of one argument. As a [`HandlerFunction`], it is called by value.
+pub trait CallbackFunction<A, R>: AsyncFnOnce(A) -> R {
+    #[doc(hidden)]
+    type Running: Future<Output = R>;
+
+    #[doc(hidden)]
+    fn begin(self, argument: A, sealed: Internal) -> Self::Running;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, A, R, Fut> CallbackFunction<A, R> for F
+where
+    F: AsyncFnOnce(A) -> R + FnOnce(A) -> Fut,
+    Fut: Future<Output = R>,
+{
+    type Running = Fut;
+
+    fn begin(self, argument: A, _: Internal) -> Fut {
+        self(argument)
+    }
+}
+
+/// Begins a call of a clone of the function.
+pub(crate) fn handle_with_clone<T, R, F>(function: &F, payload: T, call: Call) -> F::Running
+where
+    F: HandlerFunction<T, R> + Clone,
+{
+    function.clone().begin(payload, call, Internal)
+}
+
+/// Calls a clone of the function.
+pub(crate) fn call_clone<A, R>(
+    function: &impl Callback<A, R>,
+    argument: A,
+) -> BoxFuture<'static, R> {
+    function.clone().call_with(argument, Internal)
+}
+
 /// The result of a handler: a `Result` whose value can be serialized, and whose error converts to a [`Failure`]. It is a
 /// sealed trait so that the compiler can explain what is expected where a handler returns another type.
 #[diagnostic::on_unimplemented(

@@ -144,7 +144,7 @@ impl PostgresStoreBuilder {
     /// ```
     pub fn password<F, L, E>(mut self, load: F) -> Self
     where
-        F: Fn() -> L + Send + Sync + 'static,
+        F: AsyncFnOnce() -> Result<String, E> + FnOnce() -> L + Clone + Send + Sync + 'static,
         L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {

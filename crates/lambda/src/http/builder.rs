@@ -11,7 +11,10 @@ use lambda_idempotency_engine::batch::Engine;
 use lambda_idempotency_keys::{IntoPayloadPath, KeyPath};
 
 use super::{caller::Callers, kept};
-use crate::operation::Prepared;
+use crate::{
+    handler::{Callback, call_clone},
+    operation::Prepared,
+};
 
 /// The settings of a layer besides its operation: where requests have their key, whose request it is,
 /// and which requests and responses it is for. Given to
@@ -175,22 +178,20 @@ impl<K> Http<K> {
     ///
     /// If the hook panics, the request gets a 500. Replays to verified requests set the cookies of
     /// the first response. If there are several hooks, each has to accept the request, in their order.
-    pub fn verify<F, Fut, R>(self, verify: F) -> Self
+    pub fn verify<F, R>(self, verify: F) -> Self
     where
-        F: Fn(Request) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Result<(), R>> + Send + 'static,
-        R: IntoResponse + Send,
+        F: Callback<Request, Result<(), R>>,
+        R: IntoResponse + Send + 'static,
     {
-        let verify = Arc::new(verify);
         self.with(|options| {
             let before = options.verify.take();
             let both = move |request: Request| {
-                let (before, verify) = (before.clone(), Arc::clone(&verify));
+                let (before, verify) = (before.clone(), verify.clone());
                 let verified = async move {
                     if let Some(before) = before {
                         before(request.clone()).await?;
                     }
-                    match verify(request).await {
+                    match call_clone(&verify, request).await {
                         Ok(()) => Ok(()),
                         Err(refused) => Err(refused.into_response().await),
                     }

@@ -76,12 +76,12 @@ impl Idempotency {
     /// As [`from_env`](Self::from_env).
     pub async fn from_env_with_password<F, L, E>(load: F) -> Result<Self, StoreConfigError>
     where
-        F: Fn() -> L + Send + Sync + 'static,
+        F: AsyncFnOnce() -> Result<String, E> + FnOnce() -> L + Clone + Send + Sync + 'static,
         L: Future<Output = Result<String, E>> + Send + 'static,
         E: Into<Box<dyn Error + Send + Sync>>,
     {
         let load: LoadPassword = Arc::new(move || {
-            let loading = load();
+            let loading = load.clone()();
             Box::pin(async move { loading.await.map_err(Into::into) })
         });
         open(Some(load)).await

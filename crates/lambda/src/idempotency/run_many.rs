@@ -1,14 +1,11 @@
 //! [`Idempotency::run_many`]: many payloads of one operation, in one batch.
 
-use std::{
-    future::{Future, ready},
-    sync::Arc,
-};
+use std::{future::ready, sync::Arc};
 
 use lambda_idempotency_core::{clock::BoxFuture, failure::Failure};
 use lambda_idempotency_engine::{
     batch::{Batch, Delivery},
-    call::{Call, RecordId},
+    call::RecordId,
 };
 use serde::Serialize;
 
@@ -21,7 +18,7 @@ use crate::{
     call::Invoked,
     error::RunError,
     find_key::Extraction,
-    handler::{Bypass, CallResult},
+    handler::{Bypass, CallResult, HandlerFunction, handle_with_clone},
     operation::{Operation, Prepared},
 };
 
@@ -74,7 +71,7 @@ impl Idempotency {
     /// For each payload, as of [`run`](Self::run). A mistake in the operation is the error of each, and without payloads the
     /// list is empty in any case.
     // A boxed future, as of `run`.
-    pub fn run_many<'a, 'c, C, P, R, F, Fut, E>(
+    pub fn run_many<'a, 'c, C, P, R, F, E>(
         &'a self,
         operation: &Operation,
         payloads: impl IntoIterator<Item = P>,
@@ -85,8 +82,7 @@ impl Idempotency {
         &'c C: IntoRunContext<'a>,
         P: Serialize + Send + 'a,
         R: CallResult + 'a,
-        F: Fn(P, Call) -> Fut + Send + Sync + 'a,
-        Fut: Future<Output = Result<R, E>> + Send + 'a,
+        F: HandlerFunction<P, Result<R, E>, Running: Send + 'a> + Clone + Send + Sync + 'a,
         E: Into<Failure> + 'a,
     {
         let payloads: Vec<P> = payloads.into_iter().collect();
@@ -104,7 +100,7 @@ impl Idempotency {
         }
     }
 
-    async fn run_each<P, R, F, Fut, E>(
+    async fn run_each<P, R, F, E>(
         &self,
         operation: &Prepared,
         payloads: Vec<P>,
@@ -114,8 +110,7 @@ impl Idempotency {
     where
         P: Serialize + Send,
         R: CallResult,
-        F: Fn(P, Call) -> Fut + Send + Sync,
-        Fut: Future<Output = Result<R, E>> + Send,
+        F: HandlerFunction<P, Result<R, E>, Running: Send> + Clone + Send + Sync,
         E: Into<Failure>,
     {
         let mut policy = operation.policy.clone();
@@ -127,7 +122,11 @@ impl Idempotency {
         let mut refused = Vec::with_capacity(payloads.len());
         for ((payload, text), value) in payloads.into_iter().zip(&texts).zip(&values) {
             let record = RecordId::new("run", Arc::clone(&operation.name));
-            let job = job(operation, move |call| function(payload, call), value.clone());
+            let job = job(
+                operation,
+                move |call| handle_with_clone(function, payload, call),
+                value.clone(),
+            );
             let text = text.as_deref().map_err(|_| RunError::Unserializable);
             let work = text.and_then(|text| work(&self.engine, &extraction, &record, text, job));
             let invoked = context.invoked(&self.last_invoked);

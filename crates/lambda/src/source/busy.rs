@@ -1,12 +1,6 @@
 //! Calls the user's hook for records whose keys are held by another worker.
 
-use std::{
-    fmt,
-    future::{Future, pending},
-    pin::pin,
-    sync::Arc,
-    time::Duration,
-};
+use std::{fmt, future::pending, pin::pin, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt as _, future::select, stream};
 use lambda_idempotency_core::{
@@ -17,6 +11,7 @@ use lambda_idempotency_core::{
 use lambda_idempotency_engine::call::RecordId;
 
 use super::record::Record;
+use crate::handler::{Callback, call_clone};
 
 /// How long all hooks of an invocation may take together.
 const MAX_TIME: Duration = Duration::from_secs(2);
@@ -57,12 +52,8 @@ pub(crate) struct Hook(Arc<HookFn>);
 type HookFn = dyn Fn(BusyRecord) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl Hook {
-    pub(crate) fn new<F, Fut>(hook: F) -> Self
-    where
-        F: Fn(BusyRecord) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = ()> + Send + 'static,
-    {
-        Self(Arc::new(move |busy| Box::pin(hook(busy))))
+    pub(crate) fn new(hook: impl Callback<BusyRecord, ()>) -> Self {
+        Self(Arc::new(move |busy| call_clone(&hook, busy)))
     }
 
     /// Calls the hook for each busy record, some at a time. The time is limited, because a slow hook

@@ -138,7 +138,7 @@ pub use rabbit_mq::RabbitMq;
 pub use s3::S3;
 pub use scheduler::Scheduler;
 pub use settings::KeepOrder;
-pub use sink::{DivertReason, DivertedRecord, SinkFuture};
+pub use sink::{DivertReason, DivertedRecord, SinkResult};
 pub use sns::Sns;
 pub use sqs::Sqs;
 

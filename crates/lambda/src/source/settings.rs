@@ -309,11 +309,10 @@ macro_rules! group {
             ///
             /// In [optimistic mode](crate::Mode::Optimistic), which holds no key, it is called only for one that was
             /// claimed before the operation had this mode.
-            pub fn on_busy<F, Fut>(mut self, hook: F) -> Self
-            where
-                F: Fn($crate::source::busy::BusyRecord) -> Fut + Send + Sync + 'static,
-                Fut: Future<Output = ()> + Send + 'static,
-            {
+            pub fn on_busy(
+                mut self,
+                hook: impl $crate::handler::Callback<$crate::source::busy::BusyRecord, ()>,
+            ) -> Self {
                 let hook = $crate::source::busy::Hook::new(hook);
                 self.0.set("on_busy", |all| &mut all.on_busy, hook);
                 self
@@ -330,11 +329,10 @@ macro_rules! group {
             ///
             /// A record is acknowledged only if `sink` returned `Ok`. Otherwise it is returned, and its next delivery, if
             /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are diverted](crate::source#records-that-will-never-be-processed).
-            pub fn divert<F, Fut>(mut self, sink: F) -> Self
-            where
-                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::sink::SinkFuture + Send + 'static,
-            {
+            pub fn divert<R: $crate::source::sink::SinkResult>(
+                mut self,
+                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+            ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert", |all| &mut all.failures, sink.clone());
                 self.0.set("divert", |all| &mut all.bad_records, sink);
@@ -342,11 +340,10 @@ macro_rules! group {
             }
 
             /// As [`divert`](Self::divert), for permanent failures and mismatches alone.
-            pub fn divert_failures<F, Fut>(mut self, sink: F) -> Self
-            where
-                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::sink::SinkFuture + Send + 'static,
-            {
+            pub fn divert_failures<R: $crate::source::sink::SinkResult>(
+                mut self,
+                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+            ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_failures", |all| &mut all.failures, sink);
                 self
@@ -354,11 +351,10 @@ macro_rules! group {
 
             /// As [`divert`](Self::divert), for records alone that cannot be processed as they are: not readable,
             /// without a key, or not of the handler's type.
-            pub fn divert_bad_records<F, Fut>(mut self, sink: F) -> Self
-            where
-                F: Fn($crate::source::sink::DivertedRecord) -> Fut + Send + Sync + 'static,
-                Fut: $crate::source::sink::SinkFuture + Send + 'static,
-            {
+            pub fn divert_bad_records<R: $crate::source::sink::SinkResult>(
+                mut self,
+                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+            ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_bad_records", |all| &mut all.bad_records, sink);
                 self

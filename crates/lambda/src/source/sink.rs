@@ -1,6 +1,6 @@
 //! A sink and its argument: a record that will never be processed, and why.
 
-use std::{fmt, future::Future, sync::Arc};
+use std::{fmt, sync::Arc};
 
 use lambda_idempotency_core::{
     clock::BoxFuture,
@@ -8,6 +8,8 @@ use lambda_idempotency_core::{
     outcome::{Outcome, Rejected},
 };
 use lambda_idempotency_engine::call::RecordId;
+
+use crate::handler::{Callback, call_clone};
 
 /// A record that was not processed and never will be, as a sink receives it.
 #[derive(Clone)]
@@ -82,27 +84,21 @@ impl DivertReason {
     }
 }
 
-/// The return value of a sink: a future of `Result<(), E>`, where `E` converts to a [`Failure`].
+/// The return value of a sink: `Result<(), E>`, where `E` converts to a [`Failure`].
 #[diagnostic::on_unimplemented(
     message = "a sink cannot return `{Self}`",
-    label = "this is not a sink",
+    label = "this returns `{Self}`",
     note = "a sink is `async fn(DivertedRecord) -> Result<(), E>`: `Ok(())` says that it has the record, which is then \
             acknowledged",
     note = "`E` is `lambda_idempotency::Failure`, a type that implements `std::error::Error + Send + Sync`, or a `String`"
 )]
-pub trait SinkFuture: Future<Output: SinkResult> {}
-
-#[diagnostic::do_not_recommend]
-impl<Fut: Future<Output: SinkResult>> SinkFuture for Fut {}
-
-/// The end of a sink's call.
-pub trait SinkResult {
+pub trait SinkResult: 'static {
     #[doc(hidden)]
     fn into_result(self) -> Result<(), Failure>;
 }
 
 #[diagnostic::do_not_recommend]
-impl<E: Into<Failure>> SinkResult for Result<(), E> {
+impl<E: Into<Failure> + 'static> SinkResult for Result<(), E> {
     fn into_result(self) -> Result<(), Failure> {
         self.map_err(Into::into)
     }
@@ -115,13 +111,9 @@ pub(crate) struct Sink(Arc<SinkFn>);
 type SinkFn = dyn Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + Send + Sync;
 
 impl Sink {
-    pub(crate) fn new<F, Fut>(sink: F) -> Self
-    where
-        F: Fn(DivertedRecord) -> Fut + Send + Sync + 'static,
-        Fut: SinkFuture + Send + 'static,
-    {
+    pub(crate) fn new<R: SinkResult>(sink: impl Callback<DivertedRecord, R>) -> Self {
         Self(Arc::new(move |diverted| {
-            let sending = sink(diverted);
+            let sending = call_clone(&sink, diverted);
             Box::pin(async move { sending.await.into_result() })
         }))
     }

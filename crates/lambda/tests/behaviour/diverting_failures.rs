@@ -8,9 +8,10 @@ use std::{
 
 use lambda_idempotency::{
     Failure, Function, Operation,
+    handler::Callback,
     source::{DivertReason, DivertedRecord, DynamoDbStream, Kafka, Kinesis, Sqs},
 };
-use lambda_idempotency_core::clock::{BoxFuture, Clock as _};
+use lambda_idempotency_core::clock::Clock as _;
 use serde_json::{Value, json};
 
 use crate::{
@@ -27,30 +28,30 @@ impl Taken {
         self.0.lock().unwrap().1 = times;
     }
 
-    pub(crate) fn sink(
-        &self,
-    ) -> impl Fn(DivertedRecord) -> std::future::Ready<Result<(), Failure>> + use<> {
-        let Self(kept) = self.clone();
-        move |diverted| {
-            let mut kept = kept.lock().unwrap();
-            if kept.1 > 0 {
-                kept.1 -= 1;
-                return std::future::ready(Err(Failure::permanent("cannot be reached")));
-            }
-            kept.0.push(diverted);
-            std::future::ready(Ok(()))
+    fn take(&self, diverted: DivertedRecord) -> Result<(), Failure> {
+        let mut kept = self.0.lock().unwrap();
+        if kept.1 > 0 {
+            kept.1 -= 1;
+            return Err(Failure::permanent("cannot be reached"));
         }
+        kept.0.push(diverted);
+        Ok(())
+    }
+
+    pub(crate) fn sink(&self) -> impl Callback<DivertedRecord, Result<(), Failure>> + use<> {
+        let taken = self.clone();
+        async move |diverted| taken.take(diverted)
     }
 
     /// A sink that never returns for the messages with these ids.
-    pub(crate) fn hanging<F: Fn(&str) -> bool>(
+    pub(crate) fn hanging<F: Fn(&str) -> bool + Send + Sync + 'static>(
         &self,
         hangs: F,
-    ) -> impl Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + use<F> {
-        let sink = self.sink();
-        move |diverted| match hangs(&diverted.record.id) {
-            true => Box::pin(std::future::pending()),
-            false => Box::pin(sink(diverted)),
+    ) -> impl Callback<DivertedRecord, Result<(), Failure>> + use<F> {
+        let (taken, hangs) = (self.clone(), Arc::new(hangs));
+        async move |diverted: DivertedRecord| match hangs(&diverted.record.id) {
+            true => std::future::pending().await,
+            false => taken.take(diverted),
         }
     }
 
@@ -59,14 +60,12 @@ impl Taken {
         &self,
         world: &World,
         time: Duration,
-    ) -> impl Fn(DivertedRecord) -> BoxFuture<'static, Result<(), Failure>> + use<> {
-        let (sink, clock) = (self.sink(), world.clock.clone());
-        move |diverted| {
-            let (taken, pause) = (sink(diverted), clock.sleep(time));
-            Box::pin(async move {
-                pause.await;
-                taken.await
-            })
+    ) -> impl Callback<DivertedRecord, Result<(), Failure>> + use<> {
+        let (taken, clock) = (self.clone(), world.clock.clone());
+        async move |diverted| {
+            let took = taken.take(diverted);
+            clock.sleep(time).await;
+            took
         }
     }
 
