@@ -25,7 +25,9 @@ use crate::{
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store of idempotency records",
     label = "not a store",
-    note = "`from_env()` is awaited, and may fail: `DynamoDbStore::from_env().await?`"
+    note = "a store is `DynamoDbStore`, `PostgresStore`, `RedisStore` or `MemoryStore`; `from_env()` is awaited, and may fail: \
+            `DynamoDbStore::from_env().await?`",
+    note = "a client of DynamoDB goes into `DynamoDbStore::new`"
 )]
 pub trait Store: Send + Sync + 'static {
     /// The features of the store beyond the rest of this contract. Does no I/O. A store without any of it

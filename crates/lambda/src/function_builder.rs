@@ -11,7 +11,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use crate::{
     error::ConfigError,
     function::{Function, Inner, Otherwise},
-    handler::{Callback, ErasedHandler, Handler, HandlerResult, Payload, Typed, call_clone},
+    handler::{
+        Callback, ClonedForEachCall, ErasedHandler, Handler, HandlerResult, Payload, Typed,
+        call_clone,
+    },
     names::{HandlerType, Names},
     operation::Operation,
     route::{Draft, Route},
@@ -65,7 +68,7 @@ impl FunctionBuilder {
     where
         T: Payload,
         R: HandlerResult,
-        H: Handler<T, R>,
+        H: ClonedForEachCall + Handler<T, R>,
     {
         let handler: Arc<dyn ErasedHandler> = Arc::new(Typed::<H, T, R>::new(handler));
         let sources = parts_of_each(source);
@@ -89,7 +92,7 @@ impl FunctionBuilder {
     /// duplicates. Not together with [`Invoke`](crate::source::Invoke), which leaves none.
     pub fn otherwise<F, R, E>(mut self, handler: F) -> Self
     where
-        F: Callback<LambdaEvent<Box<RawValue>>, Result<R, E>>,
+        F: ClonedForEachCall + Callback<LambdaEvent<Box<RawValue>>, Result<R, E>>,
         R: Serialize + 'static,
         E: Into<Failure> + 'static,
     {

@@ -48,16 +48,16 @@ pub trait Payload: Sized + Send + 'static {
     fn decoded(payload: &str, format: Format, sealed: Internal) -> Result<Self, Rejection>;
 }
 
-/// For every lifetime of the record's text: the payload outlives it, so it owns its data. The compiler quotes the trait's name
-/// where a payload borrows.
-pub trait PayloadOwnsItsData<'de>: Deserialize<'de> {}
+/// For every lifetime of the record's text: the payload outlives it, so it owns its data. Where a payload borrows, the compiler
+/// quotes the trait's name, and no note of ours: so the name is the remedy.
+pub trait PayloadOwnsItsDataUseString<'de>: Deserialize<'de> {}
 
-impl<'de, T: Deserialize<'de>> PayloadOwnsItsData<'de> for T {}
+impl<'de, T: Deserialize<'de>> PayloadOwnsItsDataUseString<'de> for T {}
 
 #[diagnostic::do_not_recommend]
 impl<T> Payload for T
 where
-    T: for<'de> PayloadOwnsItsData<'de> + Send + 'static,
+    T: for<'de> PayloadOwnsItsDataUseString<'de> + Send + 'static,
 {
     fn decoded(payload: &str, format: Format, _: Internal) -> Result<T, Rejection> {
         decode(payload, format)
@@ -89,7 +89,7 @@ where
 /// ```
 ///
 /// A closure is cloned for each record, with all that it holds; clients of the AWS SDK are cheap to clone, and a value that is
-/// not `Clone` belongs into an `Arc`.
+/// not `Clone` belongs into an `Arc`. What it changes in itself is lost with the clone: count in an `Arc<Mutex<_>>`.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The caller of a [direct
 /// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded, with
@@ -103,13 +103,25 @@ where
     note = "a handler is `async fn(T, Call) -> Result<_, E>`, given without calling it, or `async move |order, call| \
             place(&client, order, call).await`",
     note = "a function that returns one returns `impl Handler<T, Result<_, E>>`; one in a `Box` is put into an `Arc`, and \
-            called in a closure",
-    note = "what it holds is cloned for each record: put what is not `Clone` into an `Arc`; its future is `Send`"
+            called in a closure"
 )]
 pub trait Handler<T, R>: HandlerFunction<T, R> + Clone + Send + Sync + 'static {
     #[doc(hidden)]
     fn call_once(self, payload: T, call: Call, sealed: Internal) -> BoxFuture<'static, R>;
 }
+
+/// A function that is cloned for each call, with what it holds.
+// A bound of its own, before `Handler`: the compiler then says this, in place of one error for each missing trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be cloned for each record, and moved to another thread",
+    label = "it holds a value that is not `Clone`, `Send` and `Sync`, or is no function",
+    note = "it is given without calling it, and is cloned for each record with what it holds: put a client that is not `Clone` \
+            into an `Arc`; write `Arc` in place of `Rc`, `Mutex` in place of `RefCell`"
+)]
+pub trait ClonedForEachCall {}
+
+#[diagnostic::do_not_recommend]
+impl<F: Clone + Send + Sync + 'static> ClonedForEachCall for F {}
 
 // These bounds are not a part of the trait below, because the compiler then names the value of a future that is not `Send`,
 // and of a closure that is not `Clone`.
@@ -151,8 +163,7 @@ where
     message = "`{Self}` cannot be called with a `{A}`",
     label = "not an async function of a `{A}`",
     note = "write an `async fn` with this argument, given without calling it, or a closure that holds what it needs: \
-            `async move |record| to_review(&client, record).await`",
-    note = "what it holds is cloned for each call: put what is not `Clone` into an `Arc`; its future is `Send`"
+            `async move |record| to_review(&client, record).await`"
 )]
 pub trait Callback<A, R>: CallbackFunction<A, R> + Clone + Send + Sync + 'static {
     #[doc(hidden)]
@@ -311,7 +322,7 @@ pub fn keep_result<T, R, H>(handler: H) -> impl Handler<T, KeptResult<R>>
 where
     T: Payload,
     R: HandlerResult + Send,
-    H: Handler<T, R>,
+    H: ClonedForEachCall + Handler<T, R>,
 {
     move |payload, call| {
         let running = handler.clone().call_once(payload, call, Internal);

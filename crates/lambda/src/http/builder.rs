@@ -12,7 +12,7 @@ use lambda_idempotency_keys::{IntoPayloadPath, KeyPath};
 
 use super::{caller::Callers, kept};
 use crate::{
-    handler::{Callback, call_clone},
+    handler::{Callback, ClonedForEachCall, call_clone},
     operation::Prepared,
 };
 
@@ -180,7 +180,7 @@ impl<K> Http<K> {
     /// the first response. If there are several hooks, each has to accept the request, in their order.
     pub fn verify<F, R>(self, verify: F) -> Self
     where
-        F: Callback<Request, Result<(), R>>,
+        F: ClonedForEachCall + Callback<Request, Result<(), R>>,
         R: IntoResponse + Send + 'static,
     {
         self.with(|options| {

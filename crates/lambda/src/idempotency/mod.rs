@@ -23,7 +23,7 @@ use crate::{
     error::ConfigError,
     function::Function,
     function_builder::FunctionBuilder,
-    handler::{Handler, HandlerResult, Payload},
+    handler::{ClonedForEachCall, Handler, HandlerResult, Payload},
     names::{Names, Use},
     operation::{Operation, Prepared},
     source::Sources,
@@ -289,7 +289,7 @@ impl Idempotency {
     where
         T: Payload,
         R: HandlerResult,
-        H: Handler<T, R>,
+        H: ClonedForEachCall + Handler<T, R>,
     {
         self.function().on(source, operation, handler).build()
     }

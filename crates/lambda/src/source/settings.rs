@@ -311,7 +311,8 @@ macro_rules! group {
             /// claimed before the operation had this mode.
             pub fn on_busy(
                 mut self,
-                hook: impl $crate::handler::Callback<$crate::source::busy::BusyRecord, ()>,
+                hook: impl $crate::handler::ClonedForEachCall
+                + $crate::handler::Callback<$crate::source::busy::BusyRecord, ()>,
             ) -> Self {
                 let hook = $crate::source::busy::Hook::new(hook);
                 self.0.set("on_busy", |all| &mut all.on_busy, hook);
@@ -331,7 +332,8 @@ macro_rules! group {
             /// there is one, calls `sink` again, with the same [id](crate::source::DivertedRecord::id). See [how records are diverted](crate::source#records-that-will-never-be-processed).
             pub fn divert<R: $crate::source::sink::SinkResult>(
                 mut self,
-                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+                sink: impl $crate::handler::ClonedForEachCall
+                + $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
             ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert", |all| &mut all.failures, sink.clone());
@@ -342,7 +344,8 @@ macro_rules! group {
             /// As [`divert`](Self::divert), for permanent failures and mismatches alone.
             pub fn divert_failures<R: $crate::source::sink::SinkResult>(
                 mut self,
-                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+                sink: impl $crate::handler::ClonedForEachCall
+                + $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
             ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_failures", |all| &mut all.failures, sink);
@@ -353,7 +356,8 @@ macro_rules! group {
             /// without a key, or not of the handler's type.
             pub fn divert_bad_records<R: $crate::source::sink::SinkResult>(
                 mut self,
-                sink: impl $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
+                sink: impl $crate::handler::ClonedForEachCall
+                + $crate::handler::Callback<$crate::source::sink::DivertedRecord, R>,
             ) -> Self {
                 let sink = $crate::source::sink::Sink::new(sink);
                 self.0.set("divert_bad_records", |all| &mut all.bad_records, sink);
