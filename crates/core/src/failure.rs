@@ -187,7 +187,7 @@ fn source(error: &dyn Error) -> Option<&(dyn Error + 'static)> {
 /// The name of the type, or a description if the type can hold any error.
 fn type_name_of<E>() -> &'static str {
     match type_name::<E>() {
-        "&str" | "alloc::string::String" => "a message",
+        "&str" | "alloc::string::String" => "a text",
         boxed if boxed.starts_with("alloc::boxed::Box<dyn ") => "a boxed error",
         name => name,
     }
@@ -220,8 +220,8 @@ mod tests {
     fn the_error_type_is_a_type_and_never_the_message() {
         let failures = [
             (Failure::from(std::io::Error::other("s3cr3t")), "std::io::error::Error"),
-            (Failure::transient("s3cr3t"), "a message"),
-            (Failure::permanent("s3cr3t".to_owned()), "a message"),
+            (Failure::transient("s3cr3t"), "a text"),
+            (Failure::permanent("s3cr3t".to_owned()), "a text"),
             (Failure::from(BoxError::from("s3cr3t")), "a boxed error"),
         ];
         for (failure, error_type) in failures {

@@ -142,6 +142,23 @@ pub enum ResultKept {
     Refused,
 }
 
+impl fmt::Display for ResultKept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Whole => "the result is kept",
+            Self::TooLarge => {
+                "the result is larger than a record can be, and is not kept; `Results::offload_above` (crate \
+                 lambda-idempotency-results) keeps it elsewhere"
+            }
+            Self::Unserializable => "the result cannot be serialized as JSON",
+            Self::Unavailable => "what keeps large results, or encrypts them, did not answer",
+            Self::Refused => {
+                "the store refused the result, perhaps for a character that it cannot hold"
+            }
+        })
+    }
+}
+
 impl Outcome {
     /// Whether the delivery is acknowledged to its source.
     #[must_use]

@@ -27,7 +27,7 @@ use crate::{
     label = "not a store",
     note = "a store is `DynamoDbStore`, `PostgresStore`, `RedisStore` or `MemoryStore`; `from_env()` is awaited, and may fail: \
             `DynamoDbStore::from_env().await?`",
-    note = "a client of DynamoDB goes into `DynamoDbStore::new`"
+    note = "a client of DynamoDB goes into `DynamoDbStore::new(client, \"table\")`"
 )]
 pub trait Store: Send + Sync + 'static {
     /// The features of the store beyond the rest of this contract. Does no I/O. A store without any of it

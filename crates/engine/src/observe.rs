@@ -273,7 +273,7 @@ impl Observer for TracingObserver {
             (Outcome::Executed { kept, .. }, _) if *kept != ResultKept::Whole => {
                 event!(
                     WARN,
-                    problem = ?kept,
+                    problem = %kept,
                     "record done: its result is not kept for duplicates"
                 )
             }

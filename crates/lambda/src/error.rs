@@ -345,7 +345,10 @@ pub enum ResultLost {
 impl fmt::Display for ResultLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotKept => "its result was not kept",
+            Self::NotKept => {
+                "its result was not kept: its handler does not keep it, or no longer, or it was too large for a record \
+                 (then `Results::offload_above` of lambda-idempotency-results keeps it)"
+            }
             Self::OtherType => "its result has another type",
             Self::Unserializable => "its result cannot be serialized as JSON",
             Self::NoAnswer => {
@@ -451,7 +454,7 @@ mod tests {
     #[test]
     fn its_debug_is_its_message() {
         let failed = RunError::Failed(Failure::from("s3cr3t"));
-        assert_eq!(format!("{failed:?}"), "the handler failed with a message");
+        assert_eq!(format!("{failed:?}"), "the handler failed with a text");
     }
 
     /// Each `errorType` in the code is in the documented tables.

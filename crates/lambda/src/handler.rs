@@ -113,10 +113,11 @@ pub trait Handler<T, R>: HandlerFunction<T, R> + Clone + Send + Sync + 'static {
 /// A function that is cloned for each call, with what it holds.
 // A bound of its own, before `Handler`: the compiler then says this, in place of one error for each missing trait.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be cloned for each record, and moved to another thread",
-    label = "it holds a value that is not `Clone`, `Send` and `Sync`, or is no function",
-    note = "it is given without calling it, and is cloned for each record with what it holds: put a client that is not `Clone` \
-            into an `Arc`; write `Arc` in place of `Rc`, `Mutex` in place of `RefCell`"
+    message = "`{Self}` cannot be called for each record",
+    label = "not a function, or it holds a value that is not `Clone`, `Send` and `Sync`",
+    note = "a function is given without calling it: `place`, not `place(..)`",
+    note = "it is cloned for each record with what it holds: put a client that is not `Clone` into an `Arc`; write `Arc` in \
+            place of `Rc`, `Mutex` in place of `RefCell`"
 )]
 pub trait ClonedForEachCall {}
 

@@ -14,7 +14,7 @@
 //!
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_runtime::Error> {
-//!     lambda_runtime::tracing::init_default_subscriber(); // logs what fails, and each batch
+//!     lambda_runtime::tracing::init_default_subscriber(); // logs what fails, and batches of several
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?); // IDEMPOTENCY_TABLE
 //!     let place = Operation::new("place-order")
 //!         .key("orderId") // JMESPath on the message's body
@@ -35,7 +35,8 @@
 //!
 //! # A handler that holds a client
 //!
-//! is a closure, which is cloned for each record; a client that is not `Clone` is put into an `Arc`:
+//! is a closure, which is cloned for each record; a client that is not `Clone` is put into an `Arc`, and state that it changes
+//! into an `Arc<Mutex<_>>`:
 //!
 //! ```no_run
 //! use aws_config::BehaviorVersion;
@@ -168,24 +169,29 @@
 //! # A sink
 //!
 //! gets the records that will never be processed: those that cannot be read, and those that failed permanently. A record
-//! is acknowledged after the sink has returned `Ok`; without a sink it returns to its source, and blocks a stream.
+//! is acknowledged after the sink has returned `Ok`; without a sink it returns to its source, and blocks a stream. A sink holds
+//! a client as a handler does:
 //!
 //! ```
 //! use lambda_idempotency::{Failure, source::{DivertedRecord, Kinesis}};
-//! # async fn send(queue: &str, id: &str, body: &str) -> Result<(), std::io::Error> { Ok(()) }
+//! # #[derive(Clone)] struct Client;
+//! # impl Client {
+//! #     async fn send(&self, queue: &str, id: &str, body: &str) -> Result<(), std::io::Error> { Ok(()) }
+//! # }
 //! # use lambda_idempotency::{Call, Idempotency, MemoryStore, Operation};
 //! # async fn place_order(order: serde_json::Value, call: Call) -> Result<(), Failure> { Ok(()) }
 //!
-//! async fn to_review(record: DivertedRecord) -> Result<(), Failure> {
+//! async fn to_review(client: &Client, record: DivertedRecord) -> Result<(), Failure> {
 //!     // May be called again, with the same id.
-//!     send("orders-to-review", &record.id, &record.raw).await?;
+//!     client.send("orders-to-review", &record.id, &record.raw).await?;
 //!     Ok(())
 //! }
 //!
 //! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
 //! # let idempotency = Idempotency::new(MemoryStore::new());
-//! # let place = Operation::new("place-order").key("orderId");
-//! let function = idempotency.on(Kinesis::new().divert(to_review), &place, place_order)?;
+//! # let (place, client) = (Operation::new("place-order").key("orderId"), Client);
+//! let sink = async move |record| to_review(&client, record).await;
+//! let function = idempotency.on(Kinesis::new().divert(sink), &place, place_order)?;
 //! # Ok(())
 //! # }
 //! ```
@@ -246,11 +252,16 @@
 //!
 //! # A key that is used again
 //!
-//! An order was cancelled, and may be placed again: [`Idempotency::free`] makes the key of its payload new. The cancellation
-//! is an operation of its own, with a key that each cancellation has alone: with `orderId` as its key, the second
-//! cancellation of an order would be a duplicate of the first, and free nothing.
+//! An order was cancelled, and may be placed again. **Let the number of the attempt be a part of the key**, `[orderId, attempt]`,
+//! where its producer has one. Otherwise [`Idempotency::free`] makes the key new, with two limits: **for up to 60 seconds, other
+//! processes still answer the new order from memory, so that it is not placed, and a late duplicate of the old order is placed.**
+//! The first is avoided with [`Cache::off`](store::Cache::off) in the function that places.
+//!
+//! The cancellation is an operation of its own, with a key that each cancellation has alone (by `orderId`, the second would be
+//! a duplicate):
 //!
 //! ```
+//! use lambda_idempotency::observe::Freed;
 //! # use lambda_idempotency::{Call, Failure, Idempotency, MemoryStore, Operation, source::EventBridge};
 //! #[derive(serde::Deserialize, serde::Serialize)]
 //! #[serde(rename_all = "camelCase")]
@@ -258,12 +269,15 @@
 //!
 //! # fn main() -> Result<(), lambda_idempotency::ConfigError> {
 //! # let idempotency = Idempotency::new(MemoryStore::new());
+//! # let place = Operation::new("place-order").key("orderId");
 //! let cancel = Operation::new("cancel-order").key("cancellationId");
-//! let orders = idempotency.clone();
-//! let handler = async move |cancelled: Cancelled, _: Call| {
-//!     let place = Operation::new("place-order").key("orderId");
-//!     orders.free(&place, &cancelled).await?;
-//!     Ok::<_, Failure>(())
+//! let (orders, placed) = (idempotency.clone(), place.clone()); // the operation of the other handler
+//! let handler = async move |cancelled: Cancelled, call: Call| match orders.free(&placed, &cancelled).await? {
+//!     // An earlier attempt may have freed it.
+//!     Freed::WasFree if call.failed_attempts() + call.lost_attempts() == 0 => {
+//!         Err(Failure::permanent("this order was not placed"))
+//!     }
+//!     _ => Ok(()),
 //! };
 //! let source = EventBridge::new().detail_type("OrderCancelled");
 //! let function = idempotency.on(source, &cancel, handler)?;
@@ -286,15 +300,16 @@
 //!
 //! #[tokio::main(flavor = "current_thread")]
 //! async fn main() -> Result<(), lambda_http::Error> {
+//!     lambda_http::tracing::init_default_subscriber(); // logs what fails
 //!     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
 //!     let charges = idempotency.http(&Operation::new("charges"), Http::by_header())?;
 //!     lambda_http::run(ServiceBuilder::new().layer(charges).service(service_fn(charge))).await
 //! }
 //! ```
 //!
-//! | no key | caller not known | first request is being processed | key used with another request |
-//! |---|---|---|---|
-//! | 400 | 403 | 409 | 422 |
+//! | no key | caller not known | key busy: the first request is in progress | key used with another request | not finished in time |
+//! |---|---|---|---|---|
+//! | 400 | 403 | 409 | 422 | 504 |
 //!
 //! The same layer goes around one axum route: `Router::new().route("/charges", post(charge).layer(charges))`. Keys belong
 //! to a caller; [HTTP](guide::sources::http) says how callers are told apart.
@@ -331,8 +346,8 @@
 //! # }
 //! ```
 //!
-//! In PostgreSQL, the handler gives statements: `call.execute(PostgresStatement::new("UPDATE ..").bind(item))?`
-//! ([`CallExt::execute`]).
+//! In PostgreSQL, the handler gives statements, [`store::postgres::PostgresStatement`]s, to [`CallExt::execute`]:
+//! [the whole function](guide::stores#postgresql).
 //!
 //! # PostgreSQL and Redis
 //!
@@ -360,19 +375,8 @@
 //! # }
 //! ```
 //!
-//! The table in PostgreSQL is made when you deploy, by a program with the rights of its owner:
-//!
-//! ```no_run
-//! # use std::time::Duration;
-//! use lambda_idempotency::{PostgresStore, clock::{Clock as _, SystemClock}};
-//! # async fn migrate() -> Result<(), Box<dyn std::error::Error>> {
-//! let store = PostgresStore::builder("postgres://owner@db.example.com/orders").build()?;
-//! store.migrate(SystemClock.now().plus(Duration::from_secs(60))).await?;
-//! # Ok(())
-//! # }
-//! ```
-//!
-//! [Stores](guide::stores) compares what each can promise.
+//! The table in PostgreSQL is made when you deploy, with [`PostgresStore::migrate`]. [Stores](guide::stores) has all that, and
+//! compares what each can promise.
 //!
 //! # Table of contents
 //!
@@ -388,6 +392,7 @@
 //! | work that is done again | [`Idempotency::free`] |
 //! | keys before sending, and of events | [`keys::producer`], [`keys::inspect`] |
 //! | another store | [`DynamoDbStore`], [`PostgresStore`], [`RedisStore`], one [of your own](store) |
+//! | results that are large or secret | the crate [lambda-idempotency-results] |
 //! | tests | [`testing`], [`Call::test`], [`MemoryStore`] |
 //!
 //! The guide:
@@ -405,6 +410,7 @@
 //! `custom_store`, `test_a_handler`, `producer`, `transaction`, `steps`, `outbox`, `long_job`, `typed_events`, and `sources`,
 //! which has one event of each source.
 //!
+//! [lambda-idempotency-results]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/results
 //! [examples]: https://github.com/lambda-idempotency/lambda-idempotency/tree/main/crates/lambda/examples
 //!
 //! # What is promised
@@ -420,7 +426,8 @@
 //! [`TracingObserver`](observe::TracingObserver) writes a line of each delivery that has a problem, with the
 //! target `lambda_idempotency::record`, and counts the outcomes of a batch; the lines of successes are `DEBUG`. **It needs a `tracing`
 //! subscriber**; without one, a lost completion goes unnoticed. No line contains a payload, a raw key, a result, or an
-//! error's message, which may quote the payload. [Logs and traces](guide::logs_and_traces) says more.
+//! error's message, which may quote the payload (`IDEMPOTENCY_LOG_ERROR_MESSAGES=1` adds it, as `lambda-idempotency invoke`
+//! does). [Logs and traces](guide::logs_and_traces) says more.
 //!
 //! # Cargo features
 //!

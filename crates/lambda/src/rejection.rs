@@ -108,7 +108,7 @@ pub enum Rejection {
     /// The key expression selects no value that can be a key.
     #[error(
         "the record has no idempotency key under `{expression}`: {error}{}; \
-         correct the producer or the expression, or choose a policy for missing keys",
+         correct the producer or the expression, or choose a policy with `.on_missing_key(..)`",
         inside(.expression, .error)
     )]
     Key {

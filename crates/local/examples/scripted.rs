@@ -81,7 +81,7 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
             failed_attempts = 0,
             lost_attempts = 0,
             problem = match outcome {
-                "failed" => Some("the handler failed with a message (failure 1 for this key)"),
+                "failed" => Some("the handler failed with a text (failure 1 for this key)"),
                 "permanently_failed" => Some("an earlier delivery failed permanently"),
                 "timed_out" => Some("the handler was stopped at the invocation's deadline"),
                 "busy" => Some("another worker is processing the same key"),

@@ -69,7 +69,9 @@ impl Link {
         login.password = password.or(login.password);
         let unreachable =
             |error: io::Error| error::not_connected(address, error.kind().to_string());
-        let found = lookup_host((&*address.host, address.port)).await.map_err(unreachable)?;
+        // The kind of this error is `uncategorized error`.
+        let unknown = |_| error::not_connected(address, "its name was not found".to_owned());
+        let found = lookup_host((&*address.host, address.port)).await.map_err(unknown)?;
         let tcp = reach(&found.collect::<Vec<_>>(), budget).await.map_err(unreachable)?;
         tcp.set_nodelay(true).map_err(unreachable)?;
         let (connection, driver) = match &config.tls {

@@ -112,6 +112,8 @@ mod results;
 mod store;
 mod unreadable;
 
+pub use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
+
 pub use self::{
     encryption::{EncryptionKey, InvalidEncryptionKey},
     key_provider::{KeyProvider, LocalKeys},

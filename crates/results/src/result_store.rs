@@ -20,8 +20,7 @@ use crate::{result_name::ResultName, unreadable::BoxError};
 /// ```
 /// use std::{collections::HashMap, sync::Mutex};
 ///
-/// use lambda_idempotency_core::clock::{BoxFuture, Timestamp};
-/// use lambda_idempotency_results::{BoxError, ResultName, ResultStore};
+/// use lambda_idempotency_results::{BoxError, BoxFuture, ResultName, ResultStore, Timestamp};
 ///
 /// #[derive(Default)]
 /// struct InMemory(Mutex<HashMap<ResultName, Vec<u8>>>);

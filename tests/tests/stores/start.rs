@@ -57,6 +57,7 @@ async fn a_store_that_cannot_be_used_is_named_with_its_remedy() {
             "redis://u:s3cr3t@127.0.0.1:1/7",
             &["the Redis server cannot be used", "could not be reached: connection refused"],
         ),
+        ("redis://u:s3cr3t@cache.invalid", &["could not be reached: its name was not found"]),
         (
             "postgres://u:s3cr3t@127.0.0.1:1/orders?sslmode=disable",
             &["the PostgreSQL server cannot be used", "check host, port", "refused"],

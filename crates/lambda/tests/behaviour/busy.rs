@@ -112,17 +112,14 @@ async fn hooks_that_hang_are_dropped_in_time_although_the_clock_is_put_back() {
 async fn a_hook_is_called_for_many_records_some_at_a_time() {
     let (world, counts) = (World::new(), Arc::new(Mutex::new((0, 0, 0))));
     let (clock, counted) = (world.clock.clone(), Arc::clone(&counts));
-    let hook = move |_: BusyRecord| {
-        let (pause, counted) = (clock.sleep(Duration::from_millis(20)), Arc::clone(&counted));
-        async move {
-            {
-                let (running, most, calls) = &mut *counted.lock().unwrap();
-                (*running, *calls) = (*running + 1, *calls + 1);
-                *most = (*running).max(*most);
-            }
-            pause.await;
-            counted.lock().unwrap().0 -= 1;
+    let hook = async move |_: BusyRecord| {
+        {
+            let (running, most, calls) = &mut *counted.lock().unwrap();
+            (*running, *calls) = (*running + 1, *calls + 1);
+            *most = (*running).max(*most);
         }
+        clock.sleep(Duration::from_millis(20)).await;
+        counted.lock().unwrap().0 -= 1;
     };
     let operation = Operation::new("place").key("id");
     let place = |nth: u32| order(&format!("m-{nth}"), &nth.to_string(), "sleep");

@@ -128,7 +128,7 @@ async fn a_permanent_failure_does_not_stop_its_shard_partition_or_group() {
         assert!(is_second, "{reason:?}");
         assert_eq!(
             reason.to_string(),
-            "its handler failed permanently, with a message, after 2 failed attempt(s) for this key"
+            "its handler failed permanently, with a text, after 2 failed attempt(s) for this key"
         );
     }
 }

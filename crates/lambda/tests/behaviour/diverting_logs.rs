@@ -55,7 +55,7 @@ async fn a_failing_sink_is_logged_after_the_failure_of_the_record() {
     let log = logged(&world, shown, Sqs::new().divert(taken.sink())).await;
     let [failed, not_taken] = &log.lines().collect::<Vec<_>>()[..] else { panic!("{log}") };
     assert!(failed.contains(r#"error_message="never again""#), "{log}");
-    assert!(not_taken.contains("the sink failed with a message"), "{log}");
+    assert!(not_taken.contains("the sink failed with a text"), "{log}");
     assert!(not_taken.contains(r#"error_message="cannot be reached""#), "{log}");
     let world = World::new();
     taken.refuse(1);
@@ -69,7 +69,7 @@ async fn a_record_that_was_diverted_is_logged_with_the_reason() {
         logged(&World::new(), TracingObserver::new(), Sqs::new().divert(Taken::default().sink()))
             .await;
     let diverted = log.lines().find(|line| line.contains("record diverted")).unwrap();
-    assert!(diverted.contains("its handler failed permanently, with a message"), "{log}");
+    assert!(diverted.contains("its handler failed permanently, with a text"), "{log}");
     assert!(diverted.contains("WARN") && diverted.contains("m-1"), "{log}");
 }
 

@@ -28,7 +28,7 @@ async fn the_error_names_source_record_and_cause() {
     ] {
         let text = world.fails(function, &event, "RecordsReturned").await;
         assert!(text.contains("1 of 1") && text.contains(source), "{text}");
-        assert!(text.contains("failed with a message") && text.contains("failure 1"), "{text}");
+        assert!(text.contains("failed with a text") && text.contains("failure 1"), "{text}");
         assert!(!text.contains("no luck"), "a handler's message may quote the payload: {text}");
     }
     for (function, event) in [

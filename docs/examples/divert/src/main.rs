@@ -26,7 +26,7 @@ async fn main() -> Result<(), Error> {
         .key("orderId")
         // Without a limit, a record whose handler always fails is tried until it expires.
         .max_failed_attempts(3);
-    let orders = Kinesis::new().divert(move |record| sink.clone().put(record));
+    let orders = Kinesis::new().divert(async move |record| sink.put(record).await);
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
     lambda_runtime::run(idempotency.on(orders, &index, index_order)?).await
 }
@@ -57,7 +57,7 @@ impl Sink {
 
     /// If this returns `Ok`, the record is acknowledged. If not, it is returned to its source, and its next delivery comes
     /// here again, with the same id.
-    async fn put(self, record: DivertedRecord) -> Result<(), Failure> {
+    async fn put(&self, record: DivertedRecord) -> Result<(), Failure> {
         let text = describe(&record);
         if text.len() <= LARGEST_MESSAGE {
             self.to_queue(text).await

@@ -2,8 +2,7 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_s3::{Client, operation::get_object::GetObjectError, primitives::ByteStream};
-use lambda_idempotency::{clock::Timestamp, store::BoxFuture};
-use lambda_idempotency_results::{BoxError, ResultName, ResultStore};
+use lambda_idempotency_results::{BoxError, BoxFuture, ResultName, ResultStore, Timestamp};
 
 /// Keeps results in a bucket.
 ///

@@ -1,4 +1,4 @@
-//! Hides a message whose key is claimed elsewhere until the lease of that claim ends.
+//! Hides a message whose key another worker holds until the lease of that claim ends.
 //!
 //! Without this, such a message is delivered again when its visibility timeout ends, which may be long
 //! after the lease, or so early that it is returned and counted as received once more. The function
@@ -28,23 +28,20 @@ struct Order {}
 async fn main() -> Result<(), Error> {
     let queue = std::env::var("ORDERS_QUEUE_URL")?;
     let sqs = Client::new(&aws_config::load_defaults(BehaviorVersion::v2026_01_12()).await);
-    let hide = move |busy: BusyRecord| {
-        let (sqs, queue) = (sqs.clone(), queue.clone());
-        async move {
-            let Ok(message) = serde_json::from_str::<Message>(&busy.raw) else { return };
-            // One second more, because the lease still holds the key in its last second.
-            let seconds = (busy.wait.as_secs() + 1).min(LONGEST);
-            let hidden = sqs
-                .change_message_visibility()
-                .queue_url(queue)
-                .receipt_handle(message.receipt_handle)
-                .visibility_timeout(i32::try_from(seconds).unwrap_or(i32::MAX))
-                .send()
-                .await;
-            if hidden.is_err() {
-                // The message is delivered again when its visibility timeout ends.
-                lambda_runtime::tracing::warn!(record = %busy.record, "could not be hidden");
-            }
+    let hide = async move |busy: BusyRecord| {
+        let Ok(message) = serde_json::from_str::<Message>(&busy.raw) else { return };
+        // One second more, because the lease still holds the key in its last second.
+        let seconds = (busy.wait.as_secs() + 1).min(LONGEST);
+        let hidden = sqs
+            .change_message_visibility()
+            .queue_url(queue)
+            .receipt_handle(message.receipt_handle)
+            .visibility_timeout(i32::try_from(seconds).unwrap_or(i32::MAX))
+            .send()
+            .await;
+        if hidden.is_err() {
+            // The message is delivered again when its visibility timeout ends.
+            lambda_runtime::tracing::warn!(record = %busy.record, "could not be hidden");
         }
     };
     let idempotency = Idempotency::new(DynamoDbStore::from_env().await?);
