@@ -83,6 +83,7 @@ async fn a_result_too_large_to_keep_is_left_out_of_the_completion() {
             panic!("{outcomes:?}")
         };
         assert_eq!(*kept, expected);
+        assert_eq!(kept.to_string().contains("offload_above"), kind == StoreErrorKind::TooLarge);
         assert_eq!(world.deliver(vec![ok("a")]).await, ["replayed"]);
     }
 }
