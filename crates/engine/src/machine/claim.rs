@@ -102,6 +102,9 @@ pub(super) fn ask(view: &RecordView<'_, '_>, token: ClaimToken) -> Decision {
     };
     match looks {
         true => Next::Claim(claiming).into(),
+        false if admit(&claiming.claim, seen.as_deref(), now) == Finding::Free => {
+            free(view, claiming, seen)
+        }
         false => found(view, claiming, seen.map(|seen| *seen)),
     }
 }
@@ -172,11 +175,11 @@ fn found(
 ) -> Decision {
     let completion = seen.as_ref().and_then(Completion::of);
     match (admit(&claiming.claim, seen.as_ref(), view.now), seen) {
-        (Finding::Free, seen) => free(view, claiming, seen),
+        (Finding::Free, seen) => free(view, claiming, seen.map(Box::new)),
         // An earlier write of this claim was applied, and its answer was lost. Its lease may end before the handler
         // begins, so it is renewed.
         (Finding::Mine, Some(seen)) if claiming.rounds < ROUNDS && is_short(view, &seen) => {
-            claiming.step = ClaimStep::Write(Some(seen));
+            claiming.step = ClaimStep::Write(Some(Box::new(seen)));
             Next::Claim(claiming).into()
         }
         (Finding::Mine, Some(seen)) => granted(view, claiming.claim.held(seen), None),
@@ -195,19 +198,19 @@ fn found(
 fn free(
     view: &RecordView<'_, '_>,
     mut claiming: Claiming,
-    seen: Option<IdempotencyRecord>,
+    seen: Option<Box<IdempotencyRecord>>,
 ) -> Decision {
     let over = |seen| claiming.claim.over(seen, view.now);
-    let losses = seen.as_ref().map_or(0, |seen| over(Some(seen)).1.consecutive_losses());
+    let losses = seen.as_deref().map_or(0, |seen| over(Some(seen)).1.consecutive_losses());
     if losses != claiming.losses || matches!(claiming.step, ClaimStep::Look) {
         let stage = if losses == 0 { Stage::ToClaim } else { Stage::Suspected };
         return match view.is_closed {
             true => Next::End(Outcome::Returned(NotStarted::Deadline)).into(),
-            false => Next::To(stage).with(Effect::Looked { losses, seen: seen.map(Box::new) }),
+            false => Next::To(stage).with(Effect::Looked { losses, seen }),
         };
     }
     if !view.setting.policy.mode.claims() {
-        let (guard, held) = over(seen.as_ref());
+        let (guard, held) = over(seen.as_deref());
         return granted(view, held, Some(guard));
     }
     if claiming.rounds >= ROUNDS {
@@ -304,7 +307,7 @@ impl Claiming {
                 let (guard, record) = held.write(&Settlement::Undo, now);
                 return Write::new(self.key.clone(), guard, record);
             }
-            ClaimStep::Write(seen) => seen.as_ref(),
+            ClaimStep::Write(seen) => seen.as_deref(),
             ClaimStep::Look => None,
         };
         self.claim.lease_until = lease_until;

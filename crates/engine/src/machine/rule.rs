@@ -96,7 +96,6 @@ pub(super) enum DropReason {
 
 /// The next stage of a record. The machine enters the stage, and moves the record from list to list.
 #[cfg_attr(test, derive(Debug))]
-#[expect(clippy::large_enum_variant, reason = "looked at once and dropped, never kept")]
 pub(super) enum Next {
     /// It stays in its stage.
     Stay,
@@ -231,16 +230,12 @@ pub(super) struct Claiming {
 
 /// The next call of a claim, or the one that is on its way.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a box would be one more allocation for each takeover"
-)]
 pub(super) enum ClaimStep {
     /// The record is read, and claiming ends there if the key is free: there is probably an idempotency record, and its
     /// contents decide when the record may be claimed.
     Look,
     /// The claim is written over the record that was read, or where none is expected.
-    Write(Option<IdempotencyRecord>),
+    Write(Option<Box<IdempotencyRecord>>),
     /// The claim may have been written, and is undone; then the record gets this error.
     Undo(Box<Held>, Carried<StoreError>),
 }

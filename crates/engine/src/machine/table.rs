@@ -94,16 +94,26 @@ impl<'a> Machine<'a> {
         present: &mut Present<'_>,
     ) -> Stage {
         let mut work = FollowUps::default();
-        let mut next = Some((first, event));
-        while let Some((at, event)) = next {
-            let decision = self.decide(at, event, present);
-            for effect in decision.effects.into_iter().flatten() {
-                self.apply(at, effect, present);
-            }
-            self.enter(at, decision.next, &mut work, present);
-            next = work.next();
+        self.carry_out(first, event, &mut work, present);
+        while let Some((at, event)) = work.next() {
+            self.carry_out(at, event, &mut work, present);
         }
         self.records.of(first).stage
+    }
+
+    /// Does what follows for the record itself.
+    fn carry_out(
+        &mut self,
+        at: usize,
+        event: RecordEvent,
+        work: &mut FollowUps,
+        present: &mut Present<'_>,
+    ) {
+        let decision = self.decide(at, event, present);
+        for effect in decision.effects.into_iter().flatten() {
+            self.apply(at, effect, present);
+        }
+        self.enter(at, decision.next, work, present);
     }
 
     fn view(&self, at: usize, now: Timestamp) -> RecordView<'_, 'a> {
@@ -121,21 +131,24 @@ impl<'a> Machine<'a> {
     }
 
     /// Decides what becomes of a record to which this happens. The host is asked before for all that a row has to know.
-    fn decide(&mut self, at: usize, event: RecordEvent, present: &mut Present<'_>) -> Decision {
+    fn decide(&mut self, at: usize, mut event: RecordEvent, present: &mut Present<'_>) -> Decision {
         let now = present.now;
         let record = self.records.at(at);
         let stage = record.stage;
-        let event = match (stage, event) {
-            (Stage::Queued, RecordEvent::Begin { .. }) if !self.order.may_go(at) => {
+        // In place: events are large.
+        match event {
+            RecordEvent::Begin { .. } if stage == Stage::Queued && !self.order.may_go(at) => {
                 return Next::Stay.into();
             }
-            (Stage::Queued, RecordEvent::Begin { looks }) => match record.preset.take() {
-                Some(outcome) => RecordEvent::Known(outcome.0),
-                None => RecordEvent::Begin { looks: looks && self.starts.has_room_for_looks() },
-            },
-            (stage, RecordEvent::Turn) if stage.is_wanted() => self.turn(at, present),
-            (_, event) => event,
-        };
+            RecordEvent::Begin { looks } if stage == Stage::Queued => {
+                event = match record.preset.take() {
+                    Some(outcome) => RecordEvent::Known(outcome.0),
+                    None => RecordEvent::Begin { looks: looks && self.starts.has_room_for_looks() },
+                };
+            }
+            RecordEvent::Turn if stage.is_wanted() => event = self.turn(at, present),
+            _ => {}
+        }
         let mut decision = follow(&self.view(at, now), stage, event);
         if let Next::Drop(why) = decision.next {
             let since = present.host.stop(at);
