@@ -11,6 +11,7 @@
 //!   is stopped, and its key is busy then;
 //! - `fail`: the function returns an error;
 //! - `refuse`: the answer is one of the library to an HTTP request; `stray`: it is a 404 of the function's own;
+//!   `again`: it is a 409 at first;
 //! - `unknown`: the error is the library's for an event of no source that the function handles;
 //! - `overflow`: its answer is larger than Lambda allows;
 //! - `sleep`: it writes the line `sleeping`, and sleeps for an hour;
@@ -46,6 +47,7 @@ async fn handle(event: LambdaEvent<Value>) -> Result<Value, Diagnostic> {
             }
             "overflow" => return Ok(Value::from("o".repeat(6_291_555))),
             "stray" => return Ok(json!({ "statusCode": 404 })),
+            "again" if is_first(&record) => return Ok(json!({ "statusCode": 409 })),
             "fail" => return Err(Error::from("told to fail").into()),
             "unknown" => {
                 let error_type = "Idempotency.UnknownEvent".to_owned();

@@ -151,10 +151,11 @@ pub(crate) fn report(
     if rows.is_empty() {
         rows.push(((None, 1, disposition), None));
     }
+    let is_http = source == Source::Http;
     let records =
         rows.into_iter().map(|((record, receive_count, disposition), line)| RecordReport {
             source,
-            record,
+            record: record.or_else(|| Some(line.as_ref().filter(|_| is_http)?.record.clone())),
             receive_count,
             outcome: line.as_ref().map_or_else(
                 || derived(source, &invocation.result, disposition),
