@@ -33,7 +33,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
             return Err("`--path` is for `event http`, and begins with `/`".into());
         }
         for place in ["/rawPath", "/requestContext/http/path"] {
-            event.pointer_mut(place).map(|member| *member = json!(path));
+            if let Some(member) = event.pointer_mut(place) {
+                *member = json!(path);
+            }
         }
     }
     print(&document(&event))?;

@@ -1,4 +1,5 @@
-//! A [`Guard`] as a condition: an expression for a single write, a predicate for a statement.
+//! A [`Guard`] as a condition: an expression for a single write, a predicate for a statement. And what an update changes, as
+//! an expression whose names and values join those of the condition.
 //!
 //! Both are made of the same [`Term`]s, one for each attribute the guard names, so that the two
 //! forms cannot mean different things.
@@ -6,11 +7,14 @@
 use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use lambda_idempotency_core::{record::Status, store::Guard};
+use lambda_idempotency_core::{
+    record::{IdempotencyRecord, Status},
+    store::{Extent, Guard, Write},
+};
 
 use crate::{
     attributes::Attributes,
-    item::{Field, Item},
+    item::{Field, Item, changes},
     value::{millis, seconds, status, token},
 };
 
@@ -53,10 +57,11 @@ pub(crate) struct Condition {
     pub(crate) values: Option<Item>,
 }
 
-/// The terms as a `ConditionExpression`.
+/// The guard as a `ConditionExpression`.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.ConditionExpressions.html>
-pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
+pub(crate) fn condition(guard: &Guard, names: &Attributes) -> Condition {
+    let terms = terms(guard, names);
     let count = terms.len();
     let expression = String::with_capacity(count.saturating_mul(TERM));
     let mut condition =
@@ -79,10 +84,25 @@ pub(crate) fn condition(terms: Vec<Term<'_>>) -> Condition {
     condition
 }
 
+/// Whether the rest of the record stays as it is stored: a settlement follows from what its claim has stored.
+pub(crate) fn is_update(write: &Write) -> bool {
+    matches!(write.guard, Guard::OwnedBy(_)) || write.extent() != Extent::Record
+}
+
+/// What a write changes, as an expression, and the condition that has its names and values.
+pub(crate) fn update(
+    names: &Attributes,
+    write: &Write,
+    record: &IdempotencyRecord,
+) -> (String, Condition) {
+    let mut condition = condition(&write.guard, names);
+    (update_expression(changes(names, write, record), &mut condition), condition)
+}
+
 /// The fields as an `UpdateExpression`, whose names and values join those of the condition.
 ///
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Expressions.UpdateExpressions.html>
-pub(crate) fn update_expression(fields: Vec<Field<'_>>, condition: &mut Condition) -> String {
+fn update_expression(fields: Vec<Field<'_>>, condition: &mut Condition) -> String {
     let (mut set, mut remove) = (String::with_capacity(64), String::with_capacity(64));
     condition.names.reserve(fields.len());
     for (position, (name, value)) in fields.into_iter().enumerate() {

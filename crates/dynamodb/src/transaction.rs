@@ -24,11 +24,11 @@ use lambda_idempotency_core::{
 use crate::{
     effects::{DynamoDbEffects, plain_name},
     error::{self, Doing, Failure, sdk_failure, service_failure, unquoted},
-    guard::Condition,
+    guard::{Condition, condition, is_update, update},
     item::{encode, primary_key},
     read::Projection,
     store::DynamoDbStore,
-    write::{Member, Reply, is_update, met_by},
+    write::{Member, Reply, met_by},
 };
 
 const OPERATION: &str = "TransactWriteItems";
@@ -106,7 +106,8 @@ impl DynamoDbStore {
         let (attributes, key) = (&self.config.attributes, &member.write.key);
         let item = TransactWriteItem::builder();
         if is_update(member.write) {
-            let (update, Condition { expression, names, values }) = self.changes(member, record);
+            let (update, Condition { expression, names, values }) =
+                update(attributes, member.write, record);
             let update = Update::builder()
                 .table_name(&self.config.table)
                 .set_key(Some(primary_key(attributes, key)))
@@ -117,7 +118,7 @@ impl DynamoDbStore {
                 .return_values_on_condition_check_failure(AllOld);
             return Some(item.update(update.build().ok()?).build());
         }
-        let Condition { expression, names, values } = self.condition(member);
+        let Condition { expression, names, values } = condition(&member.write.guard, attributes);
         let put = Put::builder()
             .table_name(&self.config.table)
             .set_item(Some(encode(attributes, key, record)))

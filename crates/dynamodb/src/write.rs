@@ -1,7 +1,7 @@
 //! The rounds of a call: send the pending writes, read the records of failed guards, and repeat
 //! what may succeed.
 //!
-//! A write by itself is a `PutItem` or `DeleteItem`, or an `UpdateItem` if it changes a part of a record, with its guard as the
+//! A write by itself is a `PutItem` or `DeleteItem`, or an `UpdateItem` if the rest of the record stays, with its guard as the
 //! condition. If the condition fails, the response contains the stored item
 //! (`ReturnValuesOnConditionCheckFailure = ALL_OLD`), which saves a read.
 
@@ -32,8 +32,8 @@ use crate::{
     config::Config,
     effects::DynamoDbEffects,
     error::{self, Doing, Failure, sdk_failure},
-    guard::{Condition, condition, terms, update_expression},
-    item::{Item, LARGEST, changes, decode, encode, primary_key, size, size_at_most, value_size},
+    guard::{Condition, condition, is_update, update},
+    item::{Item, LARGEST, decode, encode, primary_key, size, size_at_most, value_size},
     limits::{backoff, bounded, fit_key, is_outage, leave},
     store::DynamoDbStore,
     value,
@@ -145,11 +145,6 @@ impl DynamoDbStore {
             }
         }
     }
-}
-
-/// Whether the rest of the record stays as it is stored: a settlement follows from what its claim has stored.
-pub(crate) fn is_update(write: &Write) -> bool {
-    matches!(write.guard, Guard::OwnedBy(_)) || write.extent() != Extent::Record
 }
 
 /// The purpose of a request with these writes, and of the one that reads what they found.
@@ -279,7 +274,8 @@ impl DynamoDbStore {
         budget: &Budget<'_>,
     ) -> Reply {
         let item = encode(&self.config.attributes, &member.write.key, record);
-        let Condition { expression, names, values } = self.condition(member);
+        let Condition { expression, names, values } =
+            condition(&member.write.guard, &self.config.attributes);
         let request = self
             .client
             .put_item()
@@ -303,8 +299,8 @@ impl DynamoDbStore {
         record: &IdempotencyRecord,
         budget: &Budget<'_>,
     ) -> Reply {
-        let (update, condition) = self.changes(member, record);
-        let Condition { expression, names, values } = condition;
+        let (update, Condition { expression, names, values }) =
+            update(&self.config.attributes, member.write, record);
         let request = self
             .client
             .update_item()
@@ -323,7 +319,8 @@ impl DynamoDbStore {
     }
 
     async fn delete(&self, member: &Member<'_>, budget: &Budget<'_>) -> Reply {
-        let Condition { expression, names, values } = self.condition(member);
+        let Condition { expression, names, values } =
+            condition(&member.write.guard, &self.config.attributes);
         let request = self
             .client
             .delete_item()
@@ -338,21 +335,6 @@ impl DynamoDbStore {
             DeleteItemError::ConditionalCheckFailedException(failed) => Some(failed),
             _ => None,
         })
-    }
-
-    pub(crate) fn condition(&self, member: &Member<'_>) -> Condition {
-        condition(terms(&member.write.guard, &self.config.attributes))
-    }
-
-    /// What a write changes, as an expression, and the condition that has its names and values.
-    pub(crate) fn changes(
-        &self,
-        member: &Member<'_>,
-        record: &IdempotencyRecord,
-    ) -> (String, Condition) {
-        let mut condition = self.condition(member);
-        let changes = changes(&self.config.attributes, member.write, record);
-        (update_expression(changes, &mut condition), condition)
     }
 
     /// The meaning of the answer to an operation. `failed` finds the error of a condition.
