@@ -22,11 +22,16 @@ step_powertools() {
         cp tests/powertools/package-lock.json "$node/installed"
     fi
     grep -h '"version"' "$node"/node_modules/@aws-lambda-powertools/*/package.json | sort | uniq -c
-    after others
-    # The tests call it. With them, because their dependencies turn on features: alone, it would compile the SDK again.
-    cargo build --quiet --locked --workspace --features lambda-idempotency-cli/records --bin lambda-idempotency \
-        --test with_powertools
-    some_tests cargo test --quiet --locked --workspace --features lambda-idempotency-cli/records --test with_powertools
+    build_command_line
+    some_tests cargo test --quiet --locked --workspace --test with_powertools --features "$ALL"
+}
+
+# With one set of features for all who call it: each build replaces the program. `cargo test` calls the one without.
+ALL=lambda-idempotency-cli/all,lambda-idempotency-tests/servers
+build_command_line() {
+    after test
+    # With tests, because their dependencies turn on features: alone, it would compile the SDK again.
+    cargo build --quiet --locked --workspace --features "$ALL" --bin lambda-idempotency --test with_powertools
 }
 
 # Tests the store in PostgreSQL, and through PgBouncer, with servers that the tests start.
@@ -75,7 +80,6 @@ step_redis() {
 # Tests whole functions and the command line with each store, in servers that the tests start. The steps `postgres` and
 # `redis` install them.
 step_stores() {
-    after others
-    some_tests cargo test --quiet --locked --workspace --test stores \
-        --features lambda-idempotency-cli/all,lambda-idempotency-tests/servers
+    build_command_line
+    some_tests cargo test --quiet --locked --workspace --test stores --test records --features "$ALL"
 }

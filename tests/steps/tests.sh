@@ -10,8 +10,7 @@ step_test() {
 # AWS SDK once more; the unit tests that `test` has run take seconds.
 step_others() {
     after compiler # which installs one; the other steps in the background that compile wait for this one
-    cargo test --workspace --locked --lib --test model --test records --test results --test testkit \
-        --features lambda-idempotency-cli/records
+    cargo test --workspace --locked --lib --test model --test results --test testkit
 }
 
 # The tests that a change to keys, engine or sources breaks first. They use the features of the whole
