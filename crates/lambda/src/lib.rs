@@ -30,8 +30,19 @@
 //! ```
 //!
 //! A [`source`] says which records are taken, and how they are read; an [`Operation`] names the work and its key; the
-//! handler is an async function of the decoded payload and a [`Call`]. [`Failure::permanent`] says that another attempt is
-//! useless. The template has to set `FunctionResponseTypes: [ReportBatchItemFailures]` for SQS and streams.
+//! handler is an async function of the decoded payload and a [`Call`]. A payload that is a `String` is the text as it was sent,
+//! with its quotes; any other type is read from JSON. [`Failure::permanent`] says that another attempt is useless. The template
+//! has to set `FunctionResponseTypes: [ReportBatchItemFailures]` for SQS and streams.
+//!
+//! # On your machine
+//!
+//! The [command line](guide::testing#the-real-binary) delivers events to your function as AWS would, with an embedded DynamoDB:
+//!
+//! ```console
+//! $ lambda-idempotency invoke --sqs-body order.json --repeat 2        # `executed`, then `replayed`
+//! $ lambda-idempotency event http --path /charges --body @charge.json >request.json
+//! $ lambda-idempotency invoke request.json --repeat 2                 # the first response, then the same again
+//! ```
 //!
 //! # A handler that holds a client
 //!
@@ -64,8 +75,9 @@
 //!
 //! # Two sources of one operation
 //!
-//! Work that was done for one source is not done again for the other. A source whose payloads have the key at another place
-//! has a path of its own:
+//! Work that was done for one source is not done again for the other. A key reads the payload: the body (SQS, HTTP), the message
+//! (SNS), the `detail` (EventBridge), the data (Kinesis), the input (Scheduler). A source whose payloads have the key at another
+//! place has a path of its own:
 //!
 //! ```
 //! use lambda_idempotency::source::{EventBridge, Sqs};
@@ -222,6 +234,17 @@
 //! # }
 //! ```
 //!
+//! The crate [lambda-idempotency-results], a store around the store, keeps large results elsewhere, in a `ResultStore` of yours
+//! such as a bucket of S3 ([an example](https://github.com/lambda-idempotency/lambda-idempotency/tree/main/docs/examples/s3-results)):
+//!
+//! ```
+//! use lambda_idempotency_results::{MemoryResults, Results};
+//! # use lambda_idempotency::{Idempotency, MemoryStore};
+//! # let (store, bucket) = (MemoryStore::new(), MemoryResults::default());
+//!
+//! let idempotency = Idempotency::new(Results::new(store).offload_above(100_000, bucket)); // bytes
+//! ```
+//!
 //! # A function of your own
 //!
 //! [`Idempotency::run`] does for one call what a source does for a record, also outside of Lambda;
@@ -237,7 +260,7 @@
 //! let charge = Operation::new("charge").key("paymentId");
 //! let payments = ["p-1", "p-2", "p-1"].map(|id| json!({ "paymentId": id }));
 //!
-//! // In a Lambda function, `&event.context` is the context.
+//! // In a handler of `lambda_runtime`, `&event.context`; a function of yours takes `&RunContext<'_>`.
 //! let context = RunContext::without_deadline();
 //! let one = idempotency.run(&charge, &payments[0], &context, async |_| Ok::<_, Failure>(5)).await?;
 //! assert_eq!((one.result, one.replayed), (5, false));
@@ -253,12 +276,15 @@
 //! # A key that is used again
 //!
 //! An order was cancelled, and may be placed again. **Let the number of the attempt be a part of the key**, `[orderId, attempt]`,
-//! where its producer has one. Otherwise [`Idempotency::free`] makes the key new, with two limits: **for up to 60 seconds, other
-//! processes still answer the new order from memory, so that it is not placed, and a late duplicate of the old order is placed.**
-//! The first is avoided with [`Cache::off`](store::Cache::off) in the function that places.
+//! where its producer has one. Otherwise [`Idempotency::free`] makes the key new, with limits:
+//!
+//! * For up to 60 seconds, other processes still answer the new order from memory, and it is not placed. The function that
+//!   places avoids that with [`Cache::off`](store::Cache::off).
+//! * A late duplicate of the old order is placed, and a second cancellation after a new order frees the new one.
+//! * A payment service that was given [`Call::subkey`] answers with the first payment, and consumers of messages see copies.
 //!
 //! The cancellation is an operation of its own, with a key that each cancellation has alone (by `orderId`, the second would be
-//! a duplicate):
+//! a duplicate). If another function places, [its application](Idempotency::application) is set here:
 //!
 //! ```
 //! use lambda_idempotency::observe::Freed;
@@ -312,7 +338,8 @@
 //! | 400 | 403 | 409 | 422 | 504 |
 //!
 //! The same layer goes around one axum route: `Router::new().route("/charges", post(charge).layer(charges))`. Keys belong
-//! to a caller; [HTTP](guide::sources::http) says how callers are told apart.
+//! to a caller; [HTTP](guide::sources::http) says how callers are told apart. With `lambda-idempotency invoke`, the same header
+//! with another body shows the 422, and a handler slower than `--timeout 1` the 504, then the 409.
 //!
 //! # A transaction
 //!
@@ -346,8 +373,21 @@
 //! # }
 //! ```
 //!
-//! In PostgreSQL, the handler gives statements, [`store::postgres::PostgresStatement`]s, to [`CallExt::execute`]:
-//! [the whole function](guide::stores#postgresql).
+//! In PostgreSQL, effects are statements. A violated constraint fails the attempt, which is tried again:
+//!
+//! ```
+//! # #[cfg(feature = "postgres")] mod postgres {
+//! # use lambda_idempotency::{Call, Failure};
+//! # struct Deposit { account: String, cents: i64 }
+//! use lambda_idempotency::{CallExt as _, store::postgres::PostgresStatement};
+//!
+//! async fn deposit(deposit: Deposit, call: Call) -> Result<(), Failure> {
+//!     let add = PostgresStatement::new("UPDATE accounts SET cents = cents + $1 WHERE id = $2");
+//!     call.execute(add.bind(deposit.cents).bind(deposit.account).expect_rows(1))?;
+//!     Ok(())
+//! }
+//! # }
+//! ```
 //!
 //! # PostgreSQL and Redis
 //!
