@@ -92,6 +92,8 @@ async fn no_setting_or_role_stays_on_a_connection_of_a_database_without_plpgsql(
     let shared = Counts::new(&pooler.url()).await;
     let store = new_table(&pooler.url()).await.build().unwrap();
     let warnings = Warnings::default();
+    // With one subscriber alone, `tracing` leaves a line out for all that a thread without one reaches first.
+    let _another = tracing::Dispatch::new(Warnings::default());
     let _heard = tracing::subscriber::set_default(warnings.clone());
     let leaves = || {
         let texts = ["SET orders.tenant = 'a'", "SET ROLE tenant", "LISTEN something"];

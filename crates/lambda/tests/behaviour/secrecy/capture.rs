@@ -4,9 +4,10 @@ use std::{
     error::Error,
     fmt::Debug,
     io,
-    sync::{Arc, Mutex},
+    sync::{Arc, LazyLock, Mutex},
 };
 
+use tracing::{Dispatch, Subscriber, subscriber::DefaultGuard};
 use tracing_subscriber::{EnvFilter, fmt::MakeWriter};
 
 /// Tests plant this in everything that an application or a client chooses.
@@ -17,22 +18,32 @@ pub(crate) const CANARY: &str = "c4n4ry";
 const FORMS: [&str; 6] =
     [CANARY, "99, 52, 110, 52, 114, 121", "63346e347279", "YzRuNHJ5", "M0bjRye", "jNG40cn"];
 
+/// A second subscriber, which nothing is given to. Where there is only one, a line that another thread reaches first is left
+/// out for all: `tracing` then asks that thread's subscriber alone, and it has none.
+static ANOTHER: LazyLock<Dispatch> =
+    LazyLock::new(|| Dispatch::new(tracing_subscriber::registry()));
+
+fn begin(subscriber: impl Subscriber + Send + Sync + 'static) -> DefaultGuard {
+    LazyLock::force(&ANOTHER);
+    tracing::subscriber::set_default(subscriber)
+}
+
 #[derive(Clone, Default)]
 pub(crate) struct Captured(Arc<Mutex<Vec<u8>>>);
 
 impl Captured {
     /// Captures what this thread logs at every level, until the guard is dropped; but not what an embedded server logs.
-    pub(crate) fn start(&self) -> tracing::subscriber::DefaultGuard {
+    pub(crate) fn start(&self) -> DefaultGuard {
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(EnvFilter::new("trace,dynoxide=off"))
             .with_ansi(false)
             .with_writer(self.clone())
             .finish();
-        tracing::subscriber::set_default(subscriber)
+        begin(subscriber)
     }
 
     /// Captures what this thread logs as `lambda_runtime` writes it with the log format JSON.
-    pub(crate) fn start_as_lambda_does(&self) -> tracing::subscriber::DefaultGuard {
+    pub(crate) fn start_as_lambda_does(&self) -> DefaultGuard {
         let subscriber = tracing_subscriber::fmt()
             .with_target(false)
             .without_time()
@@ -40,7 +51,7 @@ impl Captured {
             .with_writer(self.clone())
             .json()
             .finish();
-        tracing::subscriber::set_default(subscriber)
+        begin(subscriber)
     }
 
     /// Adds the texts of an error and of all its sources.
