@@ -245,6 +245,9 @@
 //! let idempotency = Idempotency::new(Results::new(store).offload_above(100_000, bucket)); // bytes
 //! ```
 //!
+//! The name of a result has a `/`, as keys of S3 may. If it cannot be put there, the work still counts as done, and duplicates get
+//! [`RunError::ResultLost`].
+//!
 //! # A function of your own
 //!
 //! [`Idempotency::run`] does for one call what a source does for a record, also outside of Lambda;
@@ -260,7 +263,8 @@
 //! let charge = Operation::new("charge").key("paymentId");
 //! let payments = ["p-1", "p-2", "p-1"].map(|id| json!({ "paymentId": id }));
 //!
-//! // In a handler of `lambda_runtime`, `&event.context`; a function of yours takes `&RunContext<'_>`.
+//! // In a handler of `lambda_runtime`, `&event.context`. A function of yours takes `&RunContext<'_>`:
+//! // `&RunContext::from(&event.context)`.
 //! let context = RunContext::without_deadline();
 //! let one = idempotency.run(&charge, &payments[0], &context, async |_| Ok::<_, Failure>(5)).await?;
 //! assert_eq!((one.result, one.replayed), (5, false));
@@ -279,7 +283,7 @@
 //! where its producer has one. Otherwise [`Idempotency::free`] makes the key new, with limits:
 //!
 //! * For up to 60 seconds, other processes still answer the new order from memory, and it is not placed. The function that
-//!   places avoids that with [`Cache::off`](store::Cache::off).
+//!   places avoids that with [`.with_cache(Cache::off())`](Idempotency::with_cache).
 //! * A late duplicate of the old order is placed, and a second cancellation after a new order frees the new one.
 //! * A payment service that was given [`Call::subkey`] answers with the first payment, and consumers of messages see copies.
 //!
@@ -339,7 +343,8 @@
 //!
 //! The same layer goes around one axum route: `Router::new().route("/charges", post(charge).layer(charges))`. Keys belong
 //! to a caller; [HTTP](guide::sources::http) says how callers are told apart. With `lambda-idempotency invoke`, the same header
-//! with another body shows the 422, and a handler slower than `--timeout 1` the 504, then the 409.
+//! with another body shows the 422, a handler slower than `--timeout 1` the 504, then the 409, and a request whose header
+//! `idempotency-key` or `authorization` you delete the 400 or the 403.
 //!
 //! # A transaction
 //!
@@ -415,8 +420,9 @@
 //! # }
 //! ```
 //!
-//! The table in PostgreSQL is made when you deploy, with [`PostgresStore::migrate`]. [Stores](guide::stores) has all that, and
-//! compares what each can promise.
+//! The table in PostgreSQL is made when you deploy: `store.migrate(SystemClock.now().plus(Duration::from_secs(60))).await?`, with
+//! [`clock::Clock`] and [`clock::SystemClock`]. Redis has no transactional mode. [Stores](guide::stores) compares what each can
+//! promise.
 //!
 //! # Table of contents
 //!
