@@ -186,8 +186,8 @@ pub enum Guard {
     /// The record is in progress and carries this token: it is that of a claim, which has no `last_owner`, `result` or
     /// `outbox`, and which this write settles.
     ///
-    /// What is written has the `fingerprint`, `application` and `provenance` of the claim, no lower counts of failed and lost
-    /// attempts, and its `fence` or, if no handler was called, a later one: a store need not write again what is stored.
+    /// The new record has the `fingerprint`, `application` and `provenance` of the claim, and no lower counts of failed and lost
+    /// attempts. It has the claim's `fence`, or a later one if no handler was called. A store may leave these fields as they are.
     OwnedBy(Owner),
 }
 

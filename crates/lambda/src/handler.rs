@@ -89,7 +89,8 @@ where
 /// ```
 ///
 /// A closure is cloned for each record, with all that it holds; clients of the AWS SDK are cheap to clone, and a value that is
-/// not `Clone` belongs into an `Arc`. What it changes in itself is lost with the clone: count in an `Arc<Mutex<_>>`.
+/// not `Clone` belongs into an `Arc`. Changes to its own
+/// variables are lost with the clone: keep a counter in an `Arc<Mutex<_>>`.
 ///
 /// Any standard error type can be returned; a [`Failure`] can also be permanent. The caller of a [direct
 /// invocation](crate::source::Invoke) gets the function's result. Other sources do not read it, and it is discarded, with

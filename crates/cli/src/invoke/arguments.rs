@@ -186,7 +186,7 @@ pub(crate) fn events(arguments: &Arguments) -> Result<Vec<Event>, Failure> {
     Ok(events)
 }
 
-/// What to do with a body that was given as an event.
+/// The remedy for a body that was given as an event.
 pub(crate) const NO_EVENT: &str =
     "if it is the body of a message: `--sqs-body FILE`; to make an event of a body:
   `lambda-idempotency event SOURCE --body @FILE`";

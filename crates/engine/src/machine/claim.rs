@@ -258,7 +258,7 @@ fn busy(view: &RecordView<'_, '_>, until: Timestamp) -> Next {
     Next::To(Stage::Waiting(Wait { wake, until, since: now }))
 }
 
-/// Gives up a claim with this error. One that may have been written is undone before.
+/// Gives up a claim with this error. A claim that may have been written is undone first.
 fn give_up(view: &RecordView<'_, '_>, mut claiming: Claiming, error: StoreError) -> Decision {
     let Some(held) = claiming.doubt.take() else { return unavailable(view, error) };
     claiming.step = ClaimStep::Undo(held, Carried(error));

@@ -284,7 +284,7 @@ fn in_store(
     record: Option<IdempotencyRecord>,
 ) -> Next {
     if matches!(settling.settlement, Settlement::MarkSent) {
-        // What is recorded was said when the completion was.
+        // The completion was reported when it was written; the mark adds nothing to report.
         return Next::End(settling.settled());
     }
     let completion = record.as_ref().and_then(Completion::of);

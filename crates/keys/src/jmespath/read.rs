@@ -258,7 +258,7 @@ pub enum DocumentError {
         /// Column, from 1.
         column: usize,
     },
-    /// There is no text, or only white space.
+    /// The text is empty, or only white space.
     #[error("not valid JSON: it is empty")]
     Empty,
     /// An object has two members of the same name, and JSON parsers differ in which one they use.
